@@ -1,0 +1,60 @@
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fault injection is process-wide by nature; these two are the only mutable globals of the layer. */
+static atomic_long fail_countdown = -1;
+static atomic_ulong allocation_count;
+
+static bool must_fail(void) {
+  atomic_fetch_add_explicit(&allocation_count, 1, memory_order_relaxed);
+  if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) < 0)
+    return false;
+  return atomic_fetch_sub_explicit(&fail_countdown, 1, memory_order_relaxed) == 0;
+}
+
+void hf_alloc_fail_after(long n) {
+  atomic_store(&fail_countdown, n);
+}
+
+unsigned long hf_alloc_count(void) {
+  return atomic_load(&allocation_count);
+}
+
+void *hf_malloc(size_t size) {
+  return must_fail() ? NULL : malloc(size);
+}
+
+void *hf_calloc(size_t count, size_t size) {
+  return must_fail() ? NULL : calloc(count, size);
+}
+
+void *hf_realloc(void *ptr, size_t size) {
+  return must_fail() ? NULL : realloc(ptr, size);
+}
+
+void hf_free(void *ptr) {
+  free(ptr);
+}
+
+char *hf_strndup(const char *bytes, size_t len) {
+  if (len == SIZE_MAX)
+    return NULL;
+  char *copy = hf_malloc(len + 1);
+  if (!copy)
+    return NULL;
+  if (len)
+    memcpy(copy, bytes, len);
+  copy[len] = '\0';
+  return copy;
+}
+
+void hf_free_pointer(void *pointer_to_pointer) {
+  void **pointer = pointer_to_pointer;
+  hf_free(*pointer);
+  *pointer = NULL;
+}

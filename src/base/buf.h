@@ -1,0 +1,36 @@
+/* A growable byte buffer that knows its maximum.
+ *
+ * Every buffer is created with the most it may hold; what would pass it fails with HF_ERR_LIMIT and changes nothing. */
+#ifndef HF_BASE_BUF_H
+#define HF_BASE_BUF_H
+
+#include "base/str.h"
+
+struct hf_buf {
+  char *data; /* owned; NULL while empty */
+  size_t len;
+  size_t cap;
+  size_t max;
+};
+
+void hf_buf_init(struct hf_buf *buf, size_t max);
+void hf_buf_deinit(struct hf_buf *buf);
+
+/* Forgets the content; keeps the memory if it is at most `keep` bytes, else gives it back. */
+void hf_buf_reset(struct hf_buf *buf, size_t keep);
+
+/* Makes room for `extra` more bytes. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
+int hf_buf_reserve(struct hf_buf *buf, size_t extra);
+
+int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len);
+int hf_buf_append_str(struct hf_buf *buf, struct hf_str s);
+int hf_buf_printf(struct hf_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Drops the first `len` bytes. */
+void hf_buf_consume(struct hf_buf *buf, size_t len);
+
+static inline struct hf_str hf_buf_str(const struct hf_buf *buf) {
+  return (struct hf_str){buf->data ? buf->data : "", buf->len};
+}
+
+#endif

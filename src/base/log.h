@@ -1,0 +1,52 @@
+/* Structured log lines: JSON or human, to standard error, never blocking.
+ *
+ * A line is an event name and fields. Values are escaped here; secrets and arguments are never passed in. A sink that
+ * is full (nobody reads standard error) loses lines, counts them, and says so when it can write again. */
+#ifndef HF_BASE_LOG_H
+#define HF_BASE_LOG_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+enum hf_log_level { HF_LOG_ERROR, HF_LOG_WARN, HF_LOG_INFO, HF_LOG_DEBUG };
+
+enum hf_log_format { HF_LOG_HUMAN, HF_LOG_JSON };
+
+enum hf_log_field_type { HF_LOG_FIELD_STR, HF_LOG_FIELD_INT };
+
+struct hf_log_field {
+  const char *key;
+  enum hf_log_field_type type;
+  struct hf_str str;
+  int64_t number;
+};
+
+#define HF_LOG_STR(key, value) ((struct hf_log_field){(key), HF_LOG_FIELD_STR, (value), 0})
+#define HF_LOG_INT(key, value) ((struct hf_log_field){(key), HF_LOG_FIELD_INT, {NULL, 0}, (value)})
+
+struct hf_log;
+
+/* Writes to `fd` (borrowed), which is not switched to non-blocking: it may be shared with others. Returns owned or
+ * NULL. */
+struct hf_log *hf_log_new(int fd, enum hf_log_level level, enum hf_log_format format);
+void hf_log_free(struct hf_log *log);
+void hf_log_set(struct hf_log *log, enum hf_log_level level, enum hf_log_format format);
+
+/* True if a line of this level would be written; `log` may be NULL (nothing is). */
+bool hf_log_enabled(const struct hf_log *log, enum hf_log_level level);
+
+/* Writes one line: a time, the level, `event` (a short sentence, lower case) and the fields; absent strings are left
+ * out. */
+void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
+                  size_t count);
+
+/* hf_log_event(log, HF_LOG_INFO, "child started", HF_LOG_STR("server", name), HF_LOG_INT("pid", pid)) */
+#define hf_log_event(log, level, event, ...)                                                                           \
+  hf_log_write((log), (level), (event), (const struct hf_log_field[]){__VA_ARGS__},                                    \
+               sizeof((const struct hf_log_field[]){__VA_ARGS__}) / sizeof(struct hf_log_field))
+
+/* Parses "error", "warn", "info", "debug". Returns 0 or HF_ERR_INVALID. */
+int hf_log_level_parse(struct hf_str s, enum hf_log_level *ret_level);
+
+#endif
