@@ -1,0 +1,130 @@
+/* What the configuration decides, as plain data: the daemon fills it from a file, tests fill it by hand.
+ *
+ * One arena holds everything; settings are immutable once a gateway runs with them, and a reload makes new ones. */
+#ifndef HF_GATEWAY_SETTINGS_H
+#define HF_GATEWAY_SETTINGS_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "mcp/era.h"
+#include "policy/call.h"
+#include "policy/provider.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum hf_transport_kind { HF_TRANSPORT_STDIO, HF_TRANSPORT_HTTP };
+
+enum hf_instance { HF_INSTANCE_SHARED, HF_INSTANCE_SESSION };
+
+enum hf_start { HF_START_LAZY, HF_START_EAGER };
+
+struct hf_strings {
+  struct hf_str *item;
+  size_t count;
+};
+
+struct hf_server_settings {
+  struct hf_str name;
+  enum hf_transport_kind transport;
+  bool disabled;
+  struct hf_str disabled_reason; /* an unset variable, "disabled: true"; absent when enabled */
+
+  /* stdio */
+  struct hf_str command;
+  struct hf_strings args;
+  struct hf_strings env; /* "NAME=value", on top of the inherited environment */
+  struct hf_str cwd;     /* absent: the gateway's own */
+
+  /* HTTP */
+  struct hf_str url;
+  struct hf_strings headers; /* "Name: value" */
+  struct hf_str proxy;       /* absent: from the environment, as curl does */
+  struct hf_str ca_file;     /* absent: the system's */
+  struct hf_str cert_file;   /* client certificate and its key, or absent */
+  struct hf_str key_file;
+  bool tls_verify;
+  uint32_t max_connections;
+
+  enum hf_era era; /* UNKNOWN: probe */
+  enum hf_instance instance;
+  bool stateful; /* no silent renewal of a lost session, no re-send */
+  enum hf_start start;
+  hf_time start_timeout; /* spawn or connect, probe and handshake */
+  hf_time idle_stop;     /* stop an unused child after this; HF_TIME_NEVER: never */
+  hf_time keepalive;     /* ping an idle upstream this often; HF_TIME_NEVER: never */
+  uint32_t max_message;  /* bytes of one message from the server */
+
+  struct hf_policy policy;             /* of calls to this server's tools, unless a tool says otherwise */
+  struct hf_provider_options provider; /* breaker, budget, concurrency */
+  struct hf_strings transient_errors;  /* patterns of `isError` texts that are worth a retry */
+  uint16_t *not_executed;              /* HTTP statuses that prove it did not run */
+  size_t not_executed_count;
+};
+
+/* One entry of `tools:`, by pattern over (server, tool) before names are shortened. */
+struct hf_tool_settings {
+  struct hf_str server_pattern;
+  struct hf_str tool_pattern;
+  bool has_safety;
+  enum hf_safety safety;
+  bool has_policy;
+  struct hf_policy policy;
+  bool hidden;                        /* not listed, not callable */
+  struct hf_strings transient_errors; /* replaces the server's when not empty */
+  struct hf_str source;               /* where it stands, for `check`: "tools.search__*" */
+};
+
+struct hf_principal_settings {
+  struct hf_str name;
+  uint8_t token_sha256[32];
+};
+
+struct hf_limits {
+  uint32_t body_bytes;
+  uint32_t header_bytes;
+  uint32_t connections;
+  uint32_t sessions;
+  uint32_t sessions_per_principal;
+  uint32_t streams; /* open SSE streams */
+  uint32_t calls;   /* in flight */
+  uint32_t calls_per_client;
+  uint32_t json_depth;
+  uint32_t json_nodes;
+  uint32_t replay_bytes;      /* kept for Last-Event-ID, per stream */
+  uint32_t write_backlog;     /* bytes waiting for a slow reader before it is cut off */
+  uint32_t session_upstreams; /* upstreams of `instance: session`, all clients together */
+  hf_time session_idle;       /* an unused session ends */
+  hf_time client_read;        /* a request must arrive within this */
+  hf_time client_write;       /* a reader that takes nothing for this long is cut off */
+  hf_time sse_keepalive;
+  hf_time list_wait; /* how long a list waits for a slow server */
+  hf_time list_ttl;  /* how long a list is fresh when the server cannot announce changes */
+  hf_time drain;     /* how long SIGTERM waits for calls in flight */
+};
+
+struct hf_settings {
+  struct hf_arena arena; /* owns every string and array here */
+  struct hf_str listen_host;
+  uint16_t listen_port;
+  struct hf_strings allowed_hosts;   /* beyond the listen address and loopback names */
+  struct hf_strings allowed_origins; /* beyond the same origin */
+  struct hf_principal_settings *principals;
+  size_t principal_count;
+  struct hf_server_settings *servers;
+  size_t server_count;
+  struct hf_tool_settings *tools;
+  size_t tool_count;
+  struct hf_limits limits;
+};
+
+/* The entry that decides for a tool: exact beats the longest literal. NULL if none matches. */
+const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settings, struct hf_str server,
+                                                struct hf_str tool);
+
+const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name);
+
+void hf_settings_free(struct hf_settings *settings);
+
+#endif
