@@ -21,9 +21,13 @@ static void run_jobs(struct hf_loop *loop) {
   }
 }
 
-void hf_loop_run(struct hf_loop *loop, hf_time now, int64_t wall_ms) {
+void hf_loop_advance(struct hf_loop *loop, hf_time now, int64_t wall_ms) {
   loop->now = hf_time_max(loop->now, now);
   loop->wall_ms = wall_ms;
+}
+
+void hf_loop_run(struct hf_loop *loop, hf_time now, int64_t wall_ms) {
+  hf_loop_advance(loop, now, wall_ms);
   run_jobs(loop);
   struct hf_heap_node *top;
   while ((top = hf_heap_top(&loop->timers)) && top->at <= loop->now) {

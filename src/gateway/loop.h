@@ -41,7 +41,11 @@ struct hf_loop {
 void hf_loop_init(struct hf_loop *loop, uint64_t seed, struct hf_log *log);
 void hf_loop_deinit(struct hf_loop *loop);
 
-/* Advances `now` (never backwards), fires what is due and runs deferred jobs, including those they defer. */
+/* Sets `now` (never backwards) without running anything: every I/O callback of a front or upstream begins with it, so
+ * that what it causes is timed from when it happened and not from when the iteration began. */
+void hf_loop_advance(struct hf_loop *loop, hf_time now, int64_t wall_ms);
+
+/* Advances `now`, fires what is due and runs deferred jobs, including those they defer. */
 void hf_loop_run(struct hf_loop *loop, hf_time now, int64_t wall_ms);
 
 /* When hf_loop_run wants to be called next: now or earlier if jobs wait, HF_TIME_NEVER if nothing does. */
