@@ -1,0 +1,20 @@
+/* Messages that the gateway makes itself, appended to a buffer. Ids, params, results and data are raw JSON. */
+#ifndef HF_MCP_COMPOSE_H
+#define HF_MCP_COMPOSE_H
+
+#include "base/buf.h"
+#include "mcp/message.h"
+
+/* All return 0 or what the buffer says. An absent `id` is written as null; absent params or data are left out. */
+int hf_compose_request(struct hf_buf *buf, struct hf_str id, struct hf_str method, struct hf_str params);
+int hf_compose_notification(struct hf_buf *buf, struct hf_str method, struct hf_str params);
+int hf_compose_result(struct hf_buf *buf, struct hf_str id, struct hf_str result);
+int hf_compose_error(struct hf_buf *buf, struct hf_str id, int code, struct hf_str message, struct hf_str data);
+
+/* The answer to a text that was refused. */
+int hf_compose_refusal(struct hf_buf *buf, const struct hf_refusal *refusal);
+
+/* -32022 with data.supported (all versions of both eras, newest first) and data.requested. */
+int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, struct hf_str requested);
+
+#endif
