@@ -14,6 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A named set under `policies:`. */
+struct hf_policy {
+  struct hf_timeout_options timeout;
+  struct hf_retry_options retry;
+  struct hf_breaker_options breaker; /* of each tool */
+};
+
 enum hf_transport_kind { HF_TRANSPORT_STDIO, HF_TRANSPORT_HTTP };
 
 enum hf_instance { HF_INSTANCE_SHARED, HF_INSTANCE_SESSION };

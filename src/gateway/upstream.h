@@ -74,8 +74,8 @@ struct hf_header {
 };
 
 struct hf_upstream_request {
-  uint64_t id;                    /* as written in `text`; also the progress token in it */
-  const struct hf_method *method; /* a row of the method table */
+  uint64_t id; /* as written in `text`; also the progress token in it */
+  enum hf_method method;
   struct hf_pieces *text;         /* the whole JSON-RPC message; taken: left empty */
   struct hf_str name;             /* value for `Mcp-Name`, or absent; borrowed for the call */
   const struct hf_header *params; /* `Mcp-Param-*` headers for a modern upstream; borrowed for the call */

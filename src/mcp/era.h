@@ -4,7 +4,8 @@
 
 #include "mcp/message.h"
 
-enum hf_era { HF_ERA_LEGACY, HF_ERA_MODERN };
+/* UNKNOWN where it is not decided yet: probe the server, wait for the first request of the client. */
+enum hf_era { HF_ERA_UNKNOWN, HF_ERA_LEGACY, HF_ERA_MODERN };
 
 /* In the order of time. */
 enum hf_version {

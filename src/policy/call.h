@@ -86,9 +86,9 @@ struct hf_call_event {
       struct hf_permit permit;
     } granted;
     struct {
-      enum hf_refusal reason;
+      enum hf_denial reason;
       hf_time retry_at;            /* when asking again can help; HF_TIME_NEVER if unknown or never */
-      struct hf_evidence evidence; /* with HF_REFUSAL_DOWN: why */
+      struct hf_evidence evidence; /* with HF_DENIAL_DOWN: why */
     } refused;
     struct {
       size_t bytes;  /* handed over now */

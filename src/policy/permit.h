@@ -34,11 +34,11 @@ struct hf_waiter {
   bool queued;   /* linked in `node` */
 };
 
-enum hf_refusal {
-  HF_REFUSAL_BREAKER, /* open; retry_at is when a probe is due */
-  HF_REFUSAL_LIMIT,   /* the queue is full */
-  HF_REFUSAL_BUDGET,  /* the retry budget is spent */
-  HF_REFUSAL_DOWN,    /* the upstream cannot be started; `evidence` says why */
+enum hf_denial {
+  HF_DENIAL_BREAKER, /* open; retry_at is when a probe is due */
+  HF_DENIAL_LIMIT,   /* the queue is full */
+  HF_DENIAL_BUDGET,  /* the retry budget is spent */
+  HF_DENIAL_DOWN,    /* the upstream cannot be started; `evidence` says why */
 };
 
 #endif

@@ -82,7 +82,7 @@ struct hf_provider_action {
   union {
     struct hf_permit permit;
     struct {
-      enum hf_refusal reason;
+      enum hf_denial reason;
       hf_time retry_at;
       struct hf_evidence evidence;
     } refuse;
@@ -96,11 +96,11 @@ struct hf_provider_actions {
   struct hf_provider_action items[HF_PROVIDER_ACTIONS_MAX];
 };
 
-enum hf_upstream_state { HF_UPSTREAM_DOWN, HF_UPSTREAM_STARTING, HF_UPSTREAM_READY };
+enum hf_provider_upstream { HF_PROVIDER_IS_DOWN, HF_PROVIDER_IS_STARTING, HF_PROVIDER_IS_READY };
 
 /* What status and metrics show. */
 struct hf_provider_view {
-  enum hf_upstream_state upstream;
+  enum hf_provider_upstream upstream;
   enum hf_breaker_state breaker;
   hf_time breaker_until; /* open: when a probe is due */
   unsigned in_flight;

@@ -17,10 +17,10 @@ struct hf_outgoing {
   struct hf_list link;  /* the transport's */
   void *transport_data; /* the transport's */
   bool is_request;
-  uint64_t id;                    /* of a request */
-  const struct hf_method *method; /* of a request or notification; NULL for the answer to a server's request */
-  struct hf_pieces text;          /* without the newline */
-  struct hf_str name;             /* `Mcp-Name`, or absent; owned by upstream.c until it is over */
+  uint64_t id;           /* of a request */
+  enum hf_method method; /* UNKNOWN for the answer to a server request, and for methods not in the table */
+  struct hf_pieces text; /* without the newline */
+  struct hf_str name;    /* `Mcp-Name`, or absent; owned by upstream.c until it is over */
   const struct hf_header *params;
   size_t param_count;
   hf_time connect_by;
