@@ -63,8 +63,8 @@ enum hf_call_event_kind {
   HF_CALL_PERMIT_GRANTED, /* `granted`; answers HF_CALL_ACQUIRE */
   HF_CALL_PERMIT_REFUSED, /* `refused`; answers HF_CALL_ACQUIRE */
   HF_CALL_ATTEMPT_SENT,   /* `sent`: in the same turn in which the bytes were handed to the socket or pipe */
-  HF_CALL_SIGN_OF_LIFE,   /* `attempt`: progress, log, a request from the server, an SSE event, the answer's first bytes
-                           */
+  HF_CALL_SIGN_OF_LIFE,   /* `attempt`: progress, log, a request from the server, an SSE event that is no answer */
+  HF_CALL_ANSWER_BYTES,   /* `attempt`: a part of the answer came: restarts the idle timer, says nothing else */
   HF_CALL_ATTEMPT_DONE,   /* `done` */
   HF_CALL_PAUSED,         /* `attempt`: a question of the server waits for a person; nests */
   HF_CALL_RESUMED,        /* `attempt`: it was answered or is void */
@@ -127,8 +127,8 @@ struct hf_outcome {
 };
 
 enum hf_call_action_kind {
-  HF_CALL_ACQUIRE,       /* `acquire`: step the provider with HF_PROVIDER_ACQUIRE and hf_call's own waiter */
-  HF_CALL_WITHDRAW,      /* step the provider with HF_PROVIDER_WITHDRAW: the acquire is not wanted any more */
+  HF_CALL_ACQUIRE,  /* set call->waiter.tool (the rest is filled in) and step the provider with HF_PROVIDER_ACQUIRE */
+  HF_CALL_WITHDRAW, /* step the provider with HF_PROVIDER_WITHDRAW: the acquire is not wanted any more */
   HF_CALL_START_ATTEMPT, /* `start` */
   HF_CALL_ABORT_ATTEMPT, /* `abort`: cancel upstream and forget it; no event of it is expected any more */
   HF_CALL_REPORT,        /* `report`: step the provider with HF_PROVIDER_REPORT */
@@ -149,12 +149,6 @@ struct hf_call_action {
   enum hf_call_action_kind kind;
   unsigned provider; /* target index; all but `finish` */
   union {
-    struct {
-      hf_time until; /* to be copied into the waiter, with the next three; hf_call_step has done so */
-      hf_time lease;
-      bool may_wait;
-      bool is_retry;
-    } acquire;
     struct {
       unsigned attempt;   /* 0, 1, 2 … over the whole call */
       hf_time connect_by; /* for the owner's own layers, absolute; the call's timer watches all of them itself */
