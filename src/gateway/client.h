@@ -60,9 +60,9 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
  */
 void hf_client_close(struct hf_client *client);
 
-/* Handles one message of the client: a request (with `reply`), or a notification or response (`reply` NULL). Borrows
- * `message`. */
-void hf_client_handle(struct hf_client *client, const struct hf_message *message, struct hf_reply *reply);
+/* Handles one message of the client: a request (with `reply`), or a notification or response (`reply` NULL). Takes
+ * `message`: it is left empty. */
+void hf_client_handle(struct hf_client *client, struct hf_message *message, struct hf_reply *reply);
 
 /* The client went away from this request: the modern era's cancellation. The reply is the front's again at once; the
  * call ends as cancelled. Fronts of the legacy era don't call this on a disconnect, but keep the answer for resumption.

@@ -112,6 +112,7 @@ struct hf_limits {
 };
 
 struct hf_settings {
+  unsigned refs;
   struct hf_arena arena; /* owns every string and array here */
   struct hf_str listen_host;
   uint16_t listen_port;
@@ -132,6 +133,9 @@ const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settin
 
 const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name);
 
+/* Settings are shared by what runs with them, so that a reload leaves those alone: each hf_settings_ref is matched by an
+ * hf_settings_free, and the last one frees. They are made with one reference. */
+struct hf_settings *hf_settings_ref(struct hf_settings *settings);
 void hf_settings_free(struct hf_settings *settings);
 
 #endif
