@@ -8,6 +8,7 @@
 #include "base/blob.h"
 #include "base/list.h"
 #include "gateway/upstream.h"
+#include "policy/classify.h"
 
 struct hf_transport;
 
@@ -24,6 +25,11 @@ struct hf_outgoing {
   const struct hf_header *params;
   size_t param_count;
   hf_time connect_by;
+
+  /* The transport's to set. */
+  size_t handed;             /* bytes handed over so far; known before sent() tells it */
+  struct hf_evidence answer; /* set before message() or done(): http_status, retry_after, carried_session,
+                                listed_unexecuted, and says_session_lost of a body that is no message */
 };
 
 struct hf_transport_events {
@@ -49,6 +55,7 @@ struct hf_transport_events {
 };
 
 struct hf_transport_ops {
+  /* opened() or closed() follows; after closed() it may be opened again. */
   void (*open)(struct hf_transport *transport);
 
   /* Returns 0 (reports follow), HF_ERR_CLOSED, HF_ERR_LIMIT (queue full), HF_ERR_NOMEM. */
