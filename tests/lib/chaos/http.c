@@ -1,0 +1,418 @@
+#include "http.h"
+
+#include "ledger.h"
+#include "pick.h"
+#include "wire.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/list.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct chaos_http {
+  uv_loop_t *loop;
+  struct chaos *chaos;
+  uv_tcp_t *listener; /* owned by the loop until its close callback; NULL while refusing */
+  uv_timer_t reopen;
+  struct hf_list conns;
+  int port;
+  bool stopping;
+};
+
+struct conn {
+  struct hf_list link;
+  struct chaos_http *http;
+  uv_tcp_t tcp;
+  uv_timer_t timer;
+  int open_handles;
+  struct hf_buf in;
+  struct hf_buf out;
+  struct chaos_answer answer;
+  struct chaos_fault accepted;
+  size_t sent; /* bytes of the current answer */
+  long step;
+  bool busy; /* a request is being answered */
+  bool streams;
+  bool writing;
+  bool complete; /* all of the answer is in `out` */
+  bool last;     /* close afterwards */
+  bool closing;
+};
+
+struct write {
+  uv_write_t req;
+  struct conn *conn;
+  char bytes[];
+};
+
+static void conn_closed(uv_handle_t *handle) {
+  struct conn *conn = handle->data;
+  if (--conn->open_handles == 0) {
+    chaos_answer_deinit(&conn->answer);
+    hf_buf_deinit(&conn->in);
+    hf_buf_deinit(&conn->out);
+    hf_free(conn);
+  }
+}
+
+static void conn_end(struct conn *conn, bool reset) {
+  if (conn->closing) {
+    return;
+  }
+  conn->closing = true;
+  hf_list_remove(&conn->link);
+  uv_close((uv_handle_t *)&conn->timer, conn_closed);
+  if (!reset || uv_tcp_close_reset(&conn->tcp, conn_closed) != 0) {
+    uv_close((uv_handle_t *)&conn->tcp, conn_closed);
+  }
+}
+
+static void conn_flush(struct conn *conn);
+static void conn_serve(struct conn *conn);
+
+static void conn_finish(struct conn *conn) {
+  const struct chaos_fault *fault = &conn->answer.fault;
+  bool open = fault->kind == CHAOS_SSE && strcmp(fault->text, "open") == 0;
+  if (fault->kind == CHAOS_SSE && strcmp(fault->text, "reset") == 0) {
+    conn_end(conn, true);
+  } else if (conn->last || fault->kind == CHAOS_TRUNCATED || fault->kind == CHAOS_CHUNK_CUT) {
+    conn_end(conn, false);
+  } else if (!open) {
+    conn->busy = false;
+    conn_serve(conn);
+  }
+}
+
+static bool cuts(const struct conn *conn) {
+  enum chaos_fault_kind kind = conn->answer.fault.kind;
+  return conn->busy && (kind == CHAOS_CUT || kind == CHAOS_CUT_CLOSE || kind == CHAOS_STALL_AFTER);
+}
+
+static void slow_tick(uv_timer_t *timer) {
+  conn_flush(timer->data);
+}
+
+static void conn_written(uv_write_t *req, int status) {
+  struct write *write = (struct write *)req;
+  struct conn *conn = write->conn;
+  hf_free(write);
+  conn->writing = false;
+  if (conn->closing) {
+    return;
+  }
+  if (status < 0) {
+    conn_end(conn, false);
+  } else if (cuts(conn) && conn->sent >= (size_t)conn->answer.fault.number) {
+    if (conn->answer.fault.kind != CHAOS_STALL_AFTER) {
+      conn_end(conn, conn->answer.fault.kind == CHAOS_CUT);
+    }
+  } else if (conn->out.len > 0 && conn->busy && conn->answer.fault.kind == CHAOS_SLOW) {
+    uv_timer_start(&conn->timer, slow_tick, (uint64_t)conn->answer.fault.number, 0);
+  } else if (conn->out.len > 0) {
+    conn_flush(conn);
+  } else if (conn->complete) {
+    conn_finish(conn);
+  }
+}
+
+/* One write at a time: the end of each decides what comes next. */
+static void conn_flush(struct conn *conn) {
+  if (conn->writing || conn->closing) {
+    return;
+  }
+  size_t len = conn->out.len;
+  if (cuts(conn)) {
+    size_t left = (size_t)conn->answer.fault.number - conn->sent;
+    len = len < left ? len : left;
+  } else if (conn->busy && conn->answer.fault.kind == CHAOS_SLOW && len > 1) {
+    len = 1;
+  }
+  struct write *write = hf_malloc(sizeof *write + len + 1);
+  chaos_must(write == NULL);
+  write->conn = conn;
+  if (len > 0) {
+    memcpy(write->bytes, conn->out.data, len);
+    hf_buf_consume(&conn->out, len);
+  }
+  conn->sent += len;
+  conn->writing = true;
+  uv_buf_t buf = uv_buf_init(write->bytes, (unsigned)len);
+  if (uv_write(&write->req, (uv_stream_t *)&conn->tcp, &buf, 1, conn_written) != 0) {
+    hf_free(write);
+    conn->writing = false;
+    conn_end(conn, false);
+  }
+}
+
+static void answer_complete(struct conn *conn) {
+  const struct chaos_answer *answer = &conn->answer;
+  const char *style = answer->fault.kind == CHAOS_SSE ? answer->fault.text : "";
+  if (!conn->streams) {
+    wire_put_json(&conn->out, answer);
+  } else {
+    if (strcmp(style, "no_answer") == 0 || strcmp(style, "reset") == 0) {
+      wire_put_event(&conn->out, answer,
+                     HF_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\","
+                            "\"data\":\"going\"}}"));
+    } else {
+      wire_put_event(&conn->out, answer, hf_buf_str(&answer->body));
+    }
+    if (strcmp(style, "open") != 0 && strcmp(style, "reset") != 0) {
+      wire_put_stream_end(&conn->out);
+    }
+  }
+  conn->complete = true;
+  conn_flush(conn);
+}
+
+static void answer_tick(uv_timer_t *timer) {
+  struct conn *conn = timer->data;
+  if (++conn->step > conn->answer.steps) {
+    answer_complete(conn);
+    return;
+  }
+  if (conn->streams && conn->answer.token.len > 0) {
+    struct hf_buf note;
+    hf_buf_init(&note, CHAOS_MESSAGE_MAX);
+    chaos_answer_progress(&conn->answer, conn->step, &note);
+    wire_put_event(&conn->out, &conn->answer, hf_buf_str(&note));
+    hf_buf_deinit(&note);
+    conn_flush(conn);
+  }
+  uv_timer_start(&conn->timer, answer_tick, (uint64_t)conn->answer.step_ms, 0);
+}
+
+static void answer_start(struct conn *conn) {
+  const struct chaos_answer *answer = &conn->answer;
+  if (conn->streams) {
+    wire_put_stream_head(&conn->out, answer);
+    conn_flush(conn);
+  }
+  if (answer->steps > 0) {
+    uv_timer_start(&conn->timer, answer_tick, (uint64_t)answer->step_ms, 0);
+  } else {
+    answer_complete(conn);
+  }
+}
+
+static void delay_over(uv_timer_t *timer) {
+  answer_start(timer->data);
+}
+
+static int listen_again(struct chaos_http *http);
+
+static void reopen_tick(uv_timer_t *timer) {
+  listen_again(timer->data);
+}
+
+static void listener_closed(uv_handle_t *handle) {
+  hf_free(handle);
+}
+
+static void stop_listening(struct chaos_http *http) {
+  if (http->listener != NULL) {
+    uv_close((uv_handle_t *)http->listener, listener_closed);
+    http->listener = NULL;
+  }
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &http->conns) {
+    conn_end(HF_CONTAINER_OF(it, struct conn, link), true);
+  }
+}
+
+/* Does what the fault does instead of answering. Returns false if an answer is due. */
+static bool break_off(struct conn *conn) {
+  const struct chaos_fault *fault = &conn->answer.fault;
+  switch ((int)fault->kind) {
+  case CHAOS_RESET:
+  case CHAOS_CLOSE:
+    conn_end(conn, fault->kind == CHAOS_RESET);
+    return true;
+  case CHAOS_STALL:
+    return true;
+  case CHAOS_DEATH:
+    _exit((int)fault->number);
+  case CHAOS_KILL:
+    raise(SIGKILL);
+    return true;
+  case CHAOS_REFUSE:
+    uv_timer_start(&conn->http->reopen, reopen_tick, (uint64_t)fault->number, 0);
+    stop_listening(conn->http);
+    return true;
+  case CHAOS_DELAY:
+    uv_timer_start(&conn->timer, delay_over, (uint64_t)fault->number, 0);
+    return true;
+  default:
+    return false;
+  }
+}
+
+static void serve_other(struct conn *conn, const struct wire_request *request) {
+  struct chaos *chaos = conn->http->chaos;
+  struct chaos_answer *answer = &conn->answer;
+  conn->complete = true;
+  if (chaos->eras == CHAOS_MODERN) {
+    answer->status = 405;
+  } else if (strcmp(request->method, "DELETE") == 0) {
+    answer->status = chaos_forget_session(chaos, request->session) ? 200 : 404;
+  } else if (request->session.ptr == NULL || hf_map_get(&chaos->live, request->session) == NULL) {
+    answer->status = request->session.ptr == NULL ? 405 : 404;
+  } else {
+    wire_put_stream_head(&conn->out, answer);
+    conn->complete = false; /* the stream stays open, silent */
+  }
+  if (conn->complete) {
+    wire_put_json(&conn->out, answer);
+  }
+  conn_flush(conn);
+}
+
+static void conn_answer(struct conn *conn, const struct wire_request *wire) {
+  struct chaos *chaos = conn->http->chaos;
+  conn->busy = true;
+  conn->complete = false;
+  conn->sent = 0;
+  conn->step = 0;
+  conn->last = wire->closes;
+  chaos_answer_deinit(&conn->answer);
+  chaos_answer_init(&conn->answer);
+  if (strcmp(wire->method, "POST") != 0) {
+    conn->streams = false;
+    serve_other(conn, wire);
+    return;
+  }
+  struct chaos_request request = {.message = hf_buf_str(&wire->body),
+                                  .session = wire->session,
+                                  .version = wire->version,
+                                  .method_header = wire->method_header,
+                                  .name_header = wire->name_header};
+  chaos_serve(chaos, &request, &conn->answer);
+  const struct chaos_answer *answer = &conn->answer;
+  conn->streams = wire->streams && answer->is_call && answer->status == 200 && answer->fault.kind != CHAOS_STATUS &&
+                  (chaos->sse || answer->fault.kind == CHAOS_SSE || (answer->steps > 0 && answer->token.len > 0));
+  if (!break_off(conn)) {
+    answer_start(conn);
+  }
+}
+
+static void conn_serve(struct conn *conn) {
+  while (!conn->busy && !conn->closing) {
+    struct wire_request request = {0};
+    hf_buf_init(&request.body, CHAOS_MESSAGE_MAX);
+    long len = wire_read(hf_buf_str(&conn->in), &request);
+    if (len > 0) {
+      conn_answer(conn, &request);
+      hf_buf_consume(&conn->in, (size_t)len);
+    } else if (len < 0) {
+      conn_end(conn, false);
+    }
+    hf_buf_deinit(&request.body);
+    if (len == 0) {
+      return;
+    }
+  }
+}
+
+static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+  struct conn *conn = handle->data;
+  chaos_must(hf_buf_reserve(&conn->in, suggested));
+  *buf = uv_buf_init(conn->in.data + conn->in.len, (unsigned)suggested);
+}
+
+static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
+  (void)buf;
+  struct conn *conn = stream->data;
+  if (got < 0) {
+    if (conn->busy && conn->answer.is_call && !conn->complete) {
+      chaos_ledger_add(conn->http->chaos->ledger, "disconnected", "");
+    }
+    conn_end(conn, false);
+    return;
+  }
+  conn->in.len += (size_t)got;
+  if (conn->accepted.kind == CHAOS_RESET_UNREAD) {
+    conn_end(conn, true);
+    return;
+  }
+  conn_serve(conn);
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+  struct chaos_http *http = listener->data;
+  struct conn *conn = status == 0 ? hf_calloc(1, sizeof *conn) : NULL;
+  if (conn == NULL) {
+    return;
+  }
+  conn->http = http;
+  conn->open_handles = 2;
+  hf_buf_init(&conn->in, CHAOS_MESSAGE_MAX);
+  hf_buf_init(&conn->out, CHAOS_MESSAGE_MAX);
+  chaos_answer_init(&conn->answer);
+  uv_tcp_init(http->loop, &conn->tcp);
+  uv_timer_init(http->loop, &conn->timer);
+  conn->tcp.data = conn->timer.data = conn;
+  hf_list_push_back(&http->conns, &conn->link);
+  if (uv_accept(listener, (uv_stream_t *)&conn->tcp) != 0) {
+    conn_end(conn, false);
+    return;
+  }
+  uv_tcp_nodelay(&conn->tcp, 1);
+  conn->accepted = chaos_faults_pick(&http->chaos->faults, "accept", "", "");
+  if (conn->accepted.kind == CHAOS_CLOSE_ACCEPT || conn->accepted.kind == CHAOS_RESET_ACCEPT) {
+    conn_end(conn, conn->accepted.kind == CHAOS_RESET_ACCEPT);
+    return;
+  }
+  uv_read_start((uv_stream_t *)&conn->tcp, give_room, conn_read);
+}
+
+static int listen_again(struct chaos_http *http) {
+  struct sockaddr_in address;
+  struct sockaddr_storage bound;
+  int size = sizeof bound;
+  enum { BACKLOG = 128 };
+  http->listener = hf_calloc(1, sizeof *http->listener);
+  chaos_must(http->listener == NULL);
+  uv_tcp_init(http->loop, http->listener);
+  http->listener->data = http;
+  uv_ip4_addr("127.0.0.1", http->port, &address);
+  int rc = uv_tcp_bind(http->listener, (const struct sockaddr *)&address, 0);
+  rc = rc == 0 ? uv_listen((uv_stream_t *)http->listener, BACKLOG, on_connection) : rc;
+  rc = rc == 0 ? uv_tcp_getsockname(http->listener, (struct sockaddr *)&bound, &size) : rc;
+  if (rc != 0) {
+    fprintf(stderr, "chaos: cannot listen on port %d: %s\n", http->port, uv_strerror(rc));
+    return rc;
+  }
+  http->port = ntohs(((struct sockaddr_in *)&bound)->sin_port);
+  return 0;
+}
+
+struct chaos_http *chaos_http_new(uv_loop_t *loop, struct chaos *chaos, int port, int *ret_port) {
+  struct chaos_http *http = hf_calloc(1, sizeof *http);
+  chaos_must(http == NULL);
+  http->loop = loop;
+  http->chaos = chaos;
+  http->port = port;
+  hf_list_init(&http->conns);
+  uv_timer_init(loop, &http->reopen);
+  http->reopen.data = http;
+  if (listen_again(http) != 0) {
+    chaos_http_stop(http);
+    uv_run(loop, UV_RUN_DEFAULT);
+    chaos_http_free(http);
+    return NULL;
+  }
+  *ret_port = http->port;
+  return http;
+}
+
+void chaos_http_stop(struct chaos_http *http) {
+  stop_listening(http);
+  uv_close((uv_handle_t *)&http->reopen, NULL);
+}
+
+void chaos_http_free(struct chaos_http *http) {
+  hf_free(http);
+}
