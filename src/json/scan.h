@@ -94,9 +94,7 @@ struct hf_json_scan {
   struct hf_json_options options;
   uint32_t depth;
   uint32_t open;         /* the innermost container that gets nodes */
-  uint32_t node;         /* the node of the token being read */
   uint32_t opaque_depth; /* depth of the outermost open container without nodes; 0: none */
-  uint32_t seen;         /* bytes fed so far */
   uint8_t state;
   uint8_t literal;  /* which one */
   uint8_t step;     /* how far into a literal, \u escape or UTF-8 sequence */
