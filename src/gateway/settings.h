@@ -5,6 +5,7 @@
 #define HF_GATEWAY_SETTINGS_H
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "mcp/era.h"
@@ -70,14 +71,14 @@ struct hf_server_settings {
   size_t not_executed_count;
 };
 
-/* One entry of `tools:`, by pattern over (server, tool) before names are shortened. */
+/* What an entry of `tools:` decides for the tools of one server; an entry that spans servers becomes one per server. */
 struct hf_tool_settings {
-  struct hf_str server_pattern;
-  struct hf_str tool_pattern;
+  struct hf_str server;  /* its name in the configuration */
+  struct hf_str pattern; /* over "server__tool", both by their own names; `*` stands for any run of characters */
   bool has_safety;
   enum hf_safety safety;
   bool has_policy;
-  struct hf_policy policy;
+  struct hf_policy policy;            /* complete: the server's with this entry's options on top */
   bool hidden;                        /* not listed, not callable */
   struct hf_strings transient_errors; /* replaces the server's when not empty */
   struct hf_str source;               /* where it stands, for `check`: "tools.search__*" */
@@ -114,8 +115,12 @@ struct hf_limits {
 struct hf_settings {
   unsigned refs;
   struct hf_arena arena; /* owns every string and array here */
+  struct hf_str profile; /* "standard" */
   struct hf_str listen_host;
   uint16_t listen_port;
+  enum hf_log_level log_level;
+  enum hf_log_format log_format;
+  struct hf_str control;             /* path of the control socket; absent: the usual place */
   struct hf_strings allowed_hosts;   /* beyond the listen address and loopback names */
   struct hf_strings allowed_origins; /* beyond the same origin */
   struct hf_principal_settings *principals;
@@ -127,14 +132,28 @@ struct hf_settings {
   struct hf_limits limits;
 };
 
-/* The entry that decides for a tool: exact beats the longest literal. NULL if none matches. */
+/* The entry that decides for a tool: exact beats the most literal characters. NULL if none matches. */
 const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settings, struct hf_str server,
                                                 struct hf_str tool);
 
 const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name);
 
-/* Settings are shared by what runs with them, so that a reload leaves those alone: each hf_settings_ref is matched by an
- * hf_settings_free, and the last one frees. They are made with one reference. */
+/* Does `pattern` (where `*` stands for any run of characters) match the two texts joined by "__"? */
+bool hf_pattern_match(struct hf_str pattern, struct hf_str server, struct hf_str tool);
+
+/* Is there any text that both patterns match? */
+bool hf_pattern_overlap(struct hf_str a, struct hf_str b);
+
+/* How exact a pattern is: SIZE_MAX without `*`, else its literal characters. */
+size_t hf_pattern_rank(struct hf_str pattern);
+
+enum { HF_SETTINGS_BYTES_MAX = 64 << 20 };
+
+/* Empty ones, all zero, with an arena of HF_SETTINGS_BYTES_MAX. Returns owned (one reference), or NULL. */
+struct hf_settings *hf_settings_new(void);
+
+/* Settings are shared by what runs with them, so that a reload leaves those alone: each hf_settings_ref is matched by
+ * an hf_settings_free, and the last one frees. NULL is fine to free. */
 struct hf_settings *hf_settings_ref(struct hf_settings *settings);
 void hf_settings_free(struct hf_settings *settings);
 
