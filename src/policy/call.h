@@ -8,7 +8,8 @@
  *   1. hf_call_init, then step HF_CALL_STARTED.
  *   2. After every step perform the actions, then arm a timer at hf_call_deadline(call) and step HF_CALL_TIMER when it
  * is reached (also if it is already past). A timer event that comes early is harmless.
- *   3. HF_CALL_FINISH is always the last action; after it the call wants nothing and ignores everything.
+ *   3. HF_CALL_FINISH is always the last action; after it the call wants nothing and ignores everything, but for a
+ * permit that was on its way, which it hands back.
  *
  * What it keeps: every call that was started finishes exactly once, at the latest at its deadline; at any time it has
  * at most one of {an acquire outstanding, an attempt in flight}; every permit it was granted is reported; an attempt
@@ -185,6 +186,7 @@ struct hf_attempt {
   hf_time started;
   hf_time last_life;  /* HF_TIME_NEVER until the first sign of life */
   bool any_sent;      /* ends the connect timer */
+  bool spoke;         /* there was a sign of life */
   bool complete;      /* the request is out: the tool can run from here on */
   bool new_session;   /* opening the session comes before the first byte: no connect timer */
   unsigned questions; /* outstanding questions to a person */

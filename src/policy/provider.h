@@ -6,11 +6,13 @@
  *
  * How to drive it: step it with what happened; perform the actions in their order, after the step has returned; then,
  * as long as hf_provider_deadline(p) <= now, step it with HF_PROVIDER_TIMER (this is also how more grants come out than
- * fit one list); then arm a timer at hf_provider_deadline(p).
+ * fit one list); then arm a timer at hf_provider_deadline(p). A call stays in memory while its waiter stands in a list
+ * of actions that is being performed, also if it has finished meanwhile.
  *
- * What it keeps: an acquire is answered exactly once, by a grant or a refusal, unless it is withdrawn; no waiter stays
- * queued beyond its `until`; never more permits with a slot than max_concurrent; at most one probe per breaker and
- * generation; every breaker leaves half-open, at the latest when the probe's lease ends. */
+ * What it keeps: an acquire is answered exactly once, by a grant or a refusal, unless it is withdrawn (every call
+ * withdraws at its own deadline); never more permits with a slot than max_concurrent; at most one probe per breaker and
+ * generation; every breaker leaves half-open, at the latest when the probe's lease ends.
+ */
 #ifndef HF_POLICY_PROVIDER_H
 #define HF_POLICY_PROVIDER_H
 

@@ -1,0 +1,471 @@
+#include "policy/provider.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "policy/jitter.h"
+
+#include <assert.h>
+
+struct hf_provider_tool {
+  struct hf_breaker breaker;
+};
+
+enum probe_state {
+  PROBE_NONE,
+  PROBE_OUT,    /* asked for, until probe_until */
+  PROBE_PASSED, /* the upstream answers: a real call may be the probe that counts */
+};
+
+struct hf_provider {
+  unsigned refs;
+  struct hf_provider_options options;
+  uint64_t random;
+  hf_time now; /* the latest time seen: time never runs backwards here */
+
+  struct hf_breaker breaker;
+  struct hf_budget budget;
+  struct hf_map tools;
+
+  /* Tools that failed since the last success: one is its own trouble, several are the provider's. */
+  const struct hf_provider_tool *failing;
+  bool several_failing;
+
+  struct hf_list queue;  /* waiters, first come first */
+  struct hf_list doomed; /* waiters whose upstream failed to start; to be refused */
+  unsigned queued;       /* in both */
+  unsigned in_flight;
+  bool backlog;    /* there was more to hand out than one list holds */
+  hf_time wake_at; /* when a waiter or a lease may be due */
+
+  enum hf_provider_upstream upstream;
+  struct hf_evidence down_why;
+  hf_time not_before; /* down: no start before this */
+
+  enum probe_state probe;
+  hf_time probe_until;
+
+  uint64_t budget_refusals;
+  uint64_t limit_refusals;
+};
+
+/* Room that the queue leaves in a list: one start and one probe of the upstream. */
+enum { ACTIONS_RESERVED = 2 };
+
+struct hf_provider *hf_provider_new(const struct hf_provider_options *options, uint64_t seed, hf_time now) {
+  struct hf_provider *p = hf_calloc(1, sizeof *p);
+  if (!p)
+    return NULL;
+  p->refs = 1;
+  p->options = *options;
+  p->random = seed;
+  p->now = now;
+  p->wake_at = HF_TIME_NEVER;
+  p->down_why = HF_EVIDENCE(HF_EVIDENCE_NONE);
+  hf_breaker_init(&p->breaker, &options->breaker);
+  hf_budget_init(&p->budget, &options->budget, now);
+  hf_map_init(&p->tools, options->max_tools);
+  hf_list_init(&p->queue);
+  hf_list_init(&p->doomed);
+  return p;
+}
+
+struct hf_provider *hf_provider_ref(struct hf_provider *provider) {
+  provider->refs++;
+  return provider;
+}
+
+void hf_provider_unref(struct hf_provider *provider) {
+  if (!provider || --provider->refs > 0)
+    return;
+  assert(provider->queued == 0);
+  for (size_t i = 0; i < provider->tools.len; i++)
+    hf_free(provider->tools.entries[i].value);
+  hf_map_deinit(&provider->tools);
+  hf_free(provider);
+}
+
+void hf_provider_configure(struct hf_provider *provider, const struct hf_provider_options *options) {
+  provider->options = *options;
+  provider->tools.max = options->max_tools;
+  hf_breaker_configure(&provider->breaker, &options->breaker);
+  hf_budget_configure(&provider->budget, &options->budget);
+}
+
+int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const struct hf_breaker_options *options,
+                         struct hf_provider_tool **ret_tool) {
+  struct hf_provider_tool *tool = hf_map_get(&provider->tools, name);
+  if (tool) {
+    hf_breaker_configure(&tool->breaker, options);
+    *ret_tool = tool;
+    return 0;
+  }
+  tool = hf_calloc(1, sizeof *tool);
+  if (!tool)
+    return HF_ERR_NOMEM;
+  hf_breaker_init(&tool->breaker, options);
+  int r = hf_map_put(&provider->tools, name, tool);
+  if (r < 0) {
+    hf_free(tool);
+    return r;
+  }
+  *ret_tool = tool;
+  return 0;
+}
+
+const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool) {
+  return &tool->breaker;
+}
+
+static struct hf_provider_action *push(struct hf_provider_actions *out, enum hf_provider_action_kind kind,
+                                       struct hf_waiter *waiter) {
+  assert(out->len < HF_PROVIDER_ACTIONS_MAX);
+  struct hf_provider_action *action = &out->items[out->len++];
+  *action = (struct hf_provider_action){.kind = kind, .waiter = waiter};
+  return action;
+}
+
+static void dequeue(struct hf_provider *p, struct hf_waiter *w) {
+  if (!w->queued)
+    return;
+  hf_list_remove(&w->node);
+  w->queued = false;
+  p->queued--;
+}
+
+static void refuse(struct hf_provider *p, struct hf_waiter *w, enum hf_denial reason, hf_time retry_at,
+                   struct hf_provider_actions *out) {
+  dequeue(p, w);
+  struct hf_provider_action *action = push(out, HF_PROVIDER_REFUSE, w);
+  action->refuse.reason = reason;
+  action->refuse.retry_at = retry_at;
+  action->refuse.evidence = p->down_why;
+}
+
+static void wake_by(struct hf_provider *p, hf_time at) {
+  p->wake_at = hf_time_min(p->wake_at, at);
+}
+
+static void lease(struct hf_provider *p, struct hf_breaker *breaker, const struct hf_waiter *w) {
+  hf_time end = hf_time_min(w->until, hf_time_add(p->now, w->lease));
+  hf_breaker_lease(breaker, hf_time_max(end, p->now + 1));
+  wake_by(p, breaker->open_until);
+}
+
+static void grant(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
+  dequeue(p, w);
+  bool provider_probe = hf_breaker_gate(&p->breaker, p->now) == HF_BREAKER_PROBE;
+  bool tool_probe = hf_breaker_gate(&w->tool->breaker, p->now) == HF_BREAKER_PROBE;
+  if (provider_probe) {
+    lease(p, &p->breaker, w);
+    p->probe = PROBE_NONE;
+  }
+  if (tool_probe)
+    lease(p, &w->tool->breaker, w);
+  p->in_flight++;
+  push(out, HF_PROVIDER_GRANT, w)->permit = (struct hf_permit){
+      .provider_generation = p->breaker.generation,
+      .tool_generation = w->tool->breaker.generation,
+      .holds_slot = true,
+      .provider_probe = provider_probe,
+      .tool_probe = tool_probe,
+  };
+}
+
+/* The time until which a stopped breaker stops, or 0. */
+static hf_time stopped_until(const struct hf_breaker *breaker, hf_time now) {
+  return hf_breaker_gate(breaker, now) == HF_BREAKER_STOP ? breaker->open_until : 0;
+}
+
+/* Sees to it that the upstream can take a call. Returns true if it can now; else `ret_wait` is when to look again. */
+static bool upstream_is_ready(struct hf_provider *p, hf_time *ret_wait, struct hf_provider_actions *out) {
+  *ret_wait = HF_TIME_NEVER;
+  switch (p->upstream) {
+  case HF_PROVIDER_IS_DOWN:
+    if (p->now < p->not_before) {
+      *ret_wait = p->not_before;
+      return false;
+    }
+    p->upstream = HF_PROVIDER_IS_STARTING;
+    push(out, HF_PROVIDER_START_UPSTREAM, NULL);
+    return false;
+  case HF_PROVIDER_IS_STARTING:
+    return false;
+  case HF_PROVIDER_IS_READY:
+    break;
+  }
+  if (p->options.probe_timeout == 0 || p->probe == PROBE_PASSED ||
+      hf_breaker_gate(&p->breaker, p->now) != HF_BREAKER_PROBE)
+    return true;
+  if (p->probe == PROBE_NONE) {
+    p->probe = PROBE_OUT;
+    p->probe_until = hf_time_add(p->now, p->options.probe_timeout);
+    push(out, HF_PROVIDER_PROBE_UPSTREAM, NULL);
+  }
+  return false;
+}
+
+/* Grants, refuses, or returns false: the waiter has to wait (and wake_at is set, if time alone can help). */
+static bool admit(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
+  hf_time stop = hf_time_max(stopped_until(&p->breaker, p->now), stopped_until(&w->tool->breaker, p->now));
+  if (stop > 0) {
+    if (w->may_wait && stop < w->until) {
+      wake_by(p, stop);
+      return false;
+    }
+    refuse(p, w, HF_DENIAL_BREAKER, stop, out);
+    return true;
+  }
+  hf_time wait;
+  if (!upstream_is_ready(p, &wait, out)) {
+    if (p->upstream == HF_PROVIDER_IS_DOWN && wait >= w->until) {
+      refuse(p, w, HF_DENIAL_DOWN, wait, out);
+      return true;
+    }
+    wake_by(p, wait);
+    return false;
+  }
+  if (p->in_flight >= p->options.max_concurrent)
+    return false;
+  if (!w->is_retry) {
+    hf_budget_deposit(&p->budget, p->now);
+  } else if (!hf_budget_withdraw(&p->budget, p->now)) {
+    p->budget_refusals++;
+    refuse(p, w, HF_DENIAL_BUDGET, HF_TIME_NEVER, out);
+    return true;
+  }
+  grant(p, w, out);
+  return true;
+}
+
+static bool list_is_full(const struct hf_provider_actions *out) {
+  return out->len + ACTIONS_RESERVED >= HF_PROVIDER_ACTIONS_MAX;
+}
+
+/* Hands out what can be handed out. With `all`, also refuses and rearms those that no slot can help; without, it stops
+ * when the slots are gone. */
+static void serve(struct hf_provider *p, bool all, struct hf_provider_actions *out) {
+  struct hf_list *it, *next;
+  p->backlog = false;
+  HF_LIST_FOREACH(it, next, &p->doomed) {
+    if (list_is_full(out)) {
+      p->backlog = true;
+      return;
+    }
+    refuse(p, HF_CONTAINER_OF(it, struct hf_waiter, node), HF_DENIAL_DOWN, p->not_before, out);
+  }
+  HF_LIST_FOREACH(it, next, &p->queue) {
+    if (!all && p->in_flight >= p->options.max_concurrent)
+      return;
+    if (list_is_full(out)) {
+      p->backlog = true;
+      return;
+    }
+    admit(p, HF_CONTAINER_OF(it, struct hf_waiter, node), out);
+  }
+}
+
+static int on_acquire(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
+  if (w->queued)
+    return HF_ERR_INVALID;
+  /* Without a backlog nobody in the queue could go now, so that whoever can go now overtakes nobody. */
+  if (!p->backlog && admit(p, w, out))
+    return 0;
+  if (p->queued >= p->options.max_queued) {
+    p->limit_refusals++;
+    refuse(p, w, HF_DENIAL_LIMIT, HF_TIME_NEVER, out);
+    return 0;
+  }
+  hf_list_push_back(&p->queue, &w->node);
+  w->queued = true;
+  p->queued++;
+  return 0;
+}
+
+/* Notes who failed, and says whether this failure is evidence against the provider as a whole. */
+static bool is_provider_trouble(struct hf_provider *p, const struct hf_provider_tool *tool, enum hf_blame blame) {
+  switch (blame) {
+  case HF_BLAME_NOBODY:
+    return false;
+  case HF_BLAME_PROVIDER:
+    return true;
+  case HF_BLAME_SUCCESS:
+    p->failing = NULL;
+    p->several_failing = false;
+    return false;
+  case HF_BLAME_TOOL:
+    if (!p->failing)
+      p->failing = tool;
+    else if (p->failing != tool)
+      p->several_failing = true;
+    return p->several_failing;
+  }
+  return false;
+}
+
+static bool record_provider(struct hf_provider *p, const struct hf_provider_tool *tool, const struct hf_report *report,
+                            hf_time at_least) {
+  const struct hf_permit *permit = &report->permit;
+  if (permit->provider_generation != p->breaker.generation || (report->deferred && !permit->provider_probe))
+    return false;
+  enum hf_verdict verdict = HF_VERDICT_NEUTRAL;
+  if (is_provider_trouble(p, tool, report->blame))
+    verdict = HF_VERDICT_FAILURE;
+  else if (report->blame == HF_BLAME_SUCCESS)
+    verdict = HF_VERDICT_SUCCESS;
+  return hf_breaker_record(&p->breaker, permit->provider_generation, verdict, at_least, p->now,
+                           hf_jitter_next(&p->random));
+}
+
+static bool record_tool(struct hf_provider *p, struct hf_provider_tool *tool, const struct hf_report *report,
+                        hf_time at_least) {
+  const struct hf_permit *permit = &report->permit;
+  if (report->deferred && !permit->tool_probe)
+    return false;
+  enum hf_verdict verdict = HF_VERDICT_NEUTRAL;
+  if (report->blame == HF_BLAME_TOOL)
+    verdict = HF_VERDICT_FAILURE;
+  else if (report->blame == HF_BLAME_SUCCESS)
+    verdict = HF_VERDICT_SUCCESS;
+  return hf_breaker_record(&tool->breaker, permit->tool_generation, verdict, at_least, p->now,
+                           hf_jitter_next(&p->random));
+}
+
+static void on_report(struct hf_provider *p, struct hf_provider_tool *tool, const struct hf_report *report,
+                      struct hf_provider_actions *out) {
+  if (report->permit.holds_slot) {
+    assert(p->in_flight > 0);
+    p->in_flight--;
+  }
+  hf_time at_least = hf_time_max(0, report->retry_after);
+  bool changed = record_tool(p, tool, report, at_least);
+  if (record_provider(p, tool, report, at_least)) {
+    p->probe = PROBE_NONE;
+    changed = true;
+  }
+  serve(p, changed, out);
+}
+
+/* A start or a synthetic probe failed while the breaker was waiting for one: the outage goes on. */
+static void still_out(struct hf_provider *p) {
+  if (p->breaker.state == HF_BREAKER_OPEN && p->now >= p->breaker.open_until)
+    hf_breaker_reopen(&p->breaker, p->now, hf_jitter_next(&p->random));
+}
+
+static void start_failed(struct hf_provider *p) {
+  if (p->breaker.state == HF_BREAKER_CLOSED)
+    hf_breaker_record(&p->breaker, p->breaker.generation, HF_VERDICT_FAILURE, 0, p->now, hf_jitter_next(&p->random));
+  else
+    still_out(p);
+  /* Each waiting call learns why, and its own retry decides what that is worth. */
+  if (hf_list_empty(&p->queue))
+    return;
+  struct hf_list *first = p->queue.next, *last = p->queue.prev;
+  hf_list_remove(&p->queue);
+  first->prev = p->doomed.prev;
+  p->doomed.prev->next = first;
+  last->next = &p->doomed;
+  p->doomed.prev = last;
+}
+
+static void on_upstream_down(struct hf_provider *p, const struct hf_provider_event *event,
+                             struct hf_provider_actions *out) {
+  bool starting = p->upstream == HF_PROVIDER_IS_STARTING;
+  p->upstream = HF_PROVIDER_IS_DOWN;
+  p->down_why = event->down.evidence;
+  p->not_before = event->down.not_before;
+  p->probe = PROBE_NONE;
+  if (starting && event->down.evidence.kind != HF_EVIDENCE_NONE)
+    start_failed(p);
+  serve(p, true, out);
+}
+
+static void on_upstream_ready(struct hf_provider *p, struct hf_provider_actions *out) {
+  p->upstream = HF_PROVIDER_IS_READY;
+  p->down_why = HF_EVIDENCE(HF_EVIDENCE_NONE);
+  p->probe = PROBE_PASSED; /* a fresh handshake tells as much as a synthetic probe */
+  serve(p, true, out);
+}
+
+static void on_probe_done(struct hf_provider *p, bool ok, struct hf_provider_actions *out) {
+  if (p->probe != PROBE_OUT)
+    return; /* late: given up meanwhile */
+  p->probe = ok ? PROBE_PASSED : PROBE_NONE;
+  if (!ok)
+    still_out(p);
+  serve(p, true, out);
+}
+
+static void expire_leases(struct hf_provider *p) {
+  hf_breaker_expire(&p->breaker, p->now);
+  for (size_t i = 0; i < p->tools.len; i++) {
+    struct hf_provider_tool *tool = p->tools.entries[i].value;
+    hf_breaker_expire(&tool->breaker, p->now);
+    if (tool->breaker.state == HF_BREAKER_HALF_OPEN)
+      wake_by(p, tool->breaker.open_until);
+  }
+  if (p->breaker.state == HF_BREAKER_HALF_OPEN)
+    wake_by(p, p->breaker.open_until);
+}
+
+static void on_timer(struct hf_provider *p, struct hf_provider_actions *out) {
+  if (p->probe == PROBE_OUT && p->now >= p->probe_until) {
+    on_probe_done(p, false, out);
+    return;
+  }
+  if (p->now >= p->wake_at) {
+    p->wake_at = HF_TIME_NEVER;
+    expire_leases(p);
+    serve(p, true, out);
+  } else if (p->backlog) {
+    serve(p, true, out);
+  }
+}
+
+int hf_provider_step(struct hf_provider *provider, const struct hf_provider_event *event, hf_time now,
+                     struct hf_provider_actions *out) {
+  out->len = 0;
+  provider->now = hf_time_max(provider->now, now);
+  switch (event->kind) {
+  case HF_PROVIDER_ACQUIRE:
+    return on_acquire(provider, event->waiter, out);
+  case HF_PROVIDER_WITHDRAW:
+    dequeue(provider, event->waiter);
+    return 0;
+  case HF_PROVIDER_REPORT:
+    on_report(provider, event->report.tool, &event->report.report, out);
+    return 0;
+  case HF_PROVIDER_UPSTREAM_READY:
+    on_upstream_ready(provider, out);
+    return 0;
+  case HF_PROVIDER_UPSTREAM_DOWN:
+    on_upstream_down(provider, event, out);
+    return 0;
+  case HF_PROVIDER_PROBE_DONE:
+    on_probe_done(provider, event->probe_ok, out);
+    return 0;
+  case HF_PROVIDER_TIMER:
+    on_timer(provider, out);
+    return 0;
+  }
+  return HF_ERR_INVALID;
+}
+
+hf_time hf_provider_deadline(const struct hf_provider *provider) {
+  if (provider->backlog)
+    return provider->now;
+  return provider->probe == PROBE_OUT ? hf_time_min(provider->wake_at, provider->probe_until) : provider->wake_at;
+}
+
+void hf_provider_view(const struct hf_provider *provider, struct hf_provider_view *ret_view) {
+  *ret_view = (struct hf_provider_view){
+      .upstream = provider->upstream,
+      .breaker = provider->breaker.state,
+      .breaker_until = provider->breaker.open_until,
+      .in_flight = provider->in_flight,
+      .queued = provider->queued,
+      .budget_refusals = provider->budget_refusals,
+      .limit_refusals = provider->limit_refusals,
+  };
+}
