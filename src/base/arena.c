@@ -37,7 +37,8 @@ static struct hf_arena_chunk *add_chunk(struct hf_arena *arena, size_t size) {
     cap = CHUNK_MAX;
   if (cap < size)
     cap = size;
-  struct hf_arena_chunk *chunk = hf_malloc(sizeof *chunk + cap);
+  size_t total;
+  struct hf_arena_chunk *chunk = __builtin_add_overflow(sizeof *chunk, cap, &total) ? NULL : hf_malloc(total);
   if (!chunk)
     return NULL;
   *chunk = (struct hf_arena_chunk){.next = arena->chunks, .cap = cap};

@@ -18,7 +18,7 @@ void hf_arena_deinit(struct hf_arena *arena);
 /* Returns zeroed memory aligned for any type, valid until _deinit; NULL when out of memory or past `max`. */
 void *hf_arena_alloc(struct hf_arena *arena, size_t size);
 
-/* Copies and NUL-terminates. Returns ptr NULL on failure. */
+/* Copies and NUL-terminates; an absent string becomes an empty one. Returns ptr NULL on failure. */
 struct hf_str hf_arena_copy(struct hf_arena *arena, struct hf_str s);
 
 /* Prints into the arena. Returns ptr NULL on failure. */

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -83,6 +84,9 @@ int hf_buf_printf(struct hf_buf *buf, const char *format, ...) {
 }
 
 void hf_buf_consume(struct hf_buf *buf, size_t len) {
+  assert(len <= buf->len);
+  if (len == 0)
+    return;
   memmove(buf->data, buf->data + len, buf->len - len);
   buf->len -= len;
 }

@@ -24,6 +24,8 @@ int hf_buf_reserve(struct hf_buf *buf, size_t extra);
 
 int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len);
 int hf_buf_append_str(struct hf_buf *buf, struct hf_str s);
+
+/* Prints. A text of 512 bytes and more needs room for its NUL, too. */
 int hf_buf_printf(struct hf_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Drops the first `len` bytes. */

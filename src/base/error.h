@@ -49,7 +49,8 @@ const char *hf_err_name(int code);
  */
 int hf_error_set(struct hf_error *reterr, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " before the text that is there and returns its code. */
+/* Puts "prefix: " before the text that is there and returns its code. `reterr` holds an error; for a NULL one the code
+ * is not known here, so callers that allow it return their own. */
 int hf_error_wrap(struct hf_error *reterr, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,36 +1,76 @@
+/* A line is put together in a fixed buffer of PIPE_BUF bytes, so that writing it needs no memory and a pipe takes it
+ * whole or not at all. The descriptor is opened anew where that is possible: the copy is non-blocking, while the
+ * original, which other processes may share, stays as it was. */
 #include "base/log.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_LINE_MAX = 8192, LOG_VALUE_MAX = 2048 };
+enum {
+  LOG_LINE_MAX = PIPE_BUF,
+  LOG_VALUE_MAX = 2048, /* as written: one long value leaves room for the others */
+  LOG_TAIL = 16,        /* kept free for what ends a line: `…"}` and the newline */
+};
 
 struct hf_log {
   int fd;
+  bool owns_fd;
+  bool is_socket;
   enum hf_log_level level;
   enum hf_log_format format;
   uint64_t lost;
+  char rest[LOG_LINE_MAX]; /* of a line that a socket or terminal took only in part */
+  size_t rest_len;
+};
+
+struct line {
+  char text[LOG_LINE_MAX];
+  size_t len;
 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
+/* A second open file description of what `fd` refers to, non-blocking; -1 where the kernel gives none (sockets, or a
+ * file of somebody else's). */
+static int open_again(int fd) {
+  char path[32];
+  int n = snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (n < 0 || (size_t)n >= sizeof path)
+    return -1;
+  return open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 struct hf_log *hf_log_new(int fd, enum hf_log_level level, enum hf_log_format format) {
   struct hf_log *log = hf_malloc(sizeof *log);
-  if (log)
-    *log = (struct hf_log){.fd = fd, .level = level, .format = format};
+  if (!log)
+    return NULL;
+  struct stat status;
+  int own = open_again(fd);
+  *log = (struct hf_log){
+      .fd = own < 0 ? fd : own,
+      .owns_fd = own >= 0,
+      .is_socket = fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode),
+      .level = level,
+      .format = format,
+  };
   return log;
 }
 
 void hf_log_free(struct hf_log *log) {
+  if (log && log->owns_fd)
+    (void)close(log->fd);
   hf_free(log);
 }
 
@@ -53,93 +93,211 @@ int hf_log_level_parse(struct hf_str s, enum hf_log_level *ret_level) {
   return HF_ERR_INVALID;
 }
 
-/* Quotes for JSON; control characters and bytes above ASCII that are not valid UTF-8 would break readers, so all
- * control characters are escaped and the rest is passed. Long values are cut. */
-static void append_quoted(struct hf_buf *line, struct hf_str s) {
-  bool cut = s.len > LOG_VALUE_MAX;
-  size_t len = cut ? LOG_VALUE_MAX : s.len;
-  hf_buf_append(line, "\"", 1);
-  for (size_t i = 0; i < len; i++) {
-    unsigned char c = (unsigned char)s.ptr[i];
-    if (c == '"' || c == '\\')
-      hf_buf_printf(line, "\\%c", c);
-    else if (c < 0x20 || c == 0x7f)
-      hf_buf_printf(line, "\\u%04x", c);
-    else
-      hf_buf_append(line, &c, 1);
-  }
-  hf_buf_append_str(line, cut ? HF_STR("…\"") : HF_STR("\""));
+static size_t room(const struct line *line) {
+  size_t end = sizeof line->text - LOG_TAIL;
+  return line->len < end ? end - line->len : 0;
 }
 
-static void append_time(struct hf_buf *line) {
+/* Appends all of `s`, or nothing if it would reach into the tail. */
+static bool put(struct line *line, struct hf_str s) {
+  if (s.len > room(line))
+    return false;
+  memcpy(line->text + line->len, s.ptr, s.len);
+  line->len += s.len;
+  return true;
+}
+
+/* Ends a line or a value: the tail is there for it. */
+static void put_tail(struct line *line, struct hf_str s) {
+  memcpy(line->text + line->len, s.ptr, s.len);
+  line->len += s.len;
+}
+
+static bool is_continuation(unsigned char c) {
+  return (c & 0xc0) == 0x80;
+}
+
+/* The length of the UTF-8 sequence at the start of `s`, or 0 if it is none (overlong and surrogates included). */
+static size_t utf8_len(struct hf_str s) {
+  const unsigned char *p = (const unsigned char *)s.ptr;
+  if (p[0] < 0x80)
+    return 1;
+  size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+  if (len == 0 || s.len < len)
+    return 0;
+  for (size_t i = 1; i < len; i++)
+    if (!is_continuation(p[i]))
+      return 0;
+  bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+  bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+  return overlong || beyond ? 0 : len;
+}
+
+/* Writes the sequence of `len` bytes at `p` as it may stand in JSON and on a terminal: control characters, C1 included,
+ * are escaped, and what is no UTF-8 (`len` 0) becomes U+FFFD. Returns false when the line is full. */
+static bool put_character(struct line *line, const char *p, size_t len) {
+  unsigned char c = (unsigned char)p[0];
+  unsigned char second = len == 2 ? (unsigned char)p[1] : 0;
+  bool is_c1 = c == 0xc2 && second < 0xa0;
+  if (len == 0)
+    return put(line, HF_STR("\\ufffd"));
+  if (c == '"' || c == '\\')
+    return put(line, (struct hf_str){(const char[]){'\\', p[0]}, 2});
+  if (c >= 0x20 && c != 0x7f && !is_c1)
+    return put(line, (struct hf_str){p, len});
+  char escape[8];
+  int n = snprintf(escape, sizeof escape, "\\u%04x", is_c1 ? second : c);
+  return n > 0 && put(line, (struct hf_str){escape, (size_t)n});
+}
+
+/* Quotes for JSON. A value that doesn't fit is cut, and says so by an ellipsis. Returns false, with the line as it was,
+ * if not even its quotes fit. */
+static bool put_quoted(struct line *line, struct hf_str s) {
+  if (!put(line, HF_STR("\"")))
+    return false;
+  size_t start = line->len;
+  while (s.len) {
+    size_t len = utf8_len(s);
+    if (line->len - start >= LOG_VALUE_MAX || !put_character(line, s.ptr, len)) {
+      put_tail(line, HF_STR("…"));
+      break;
+    }
+    s.ptr += len ? len : 1;
+    s.len -= len ? len : 1;
+  }
+  put_tail(line, HF_STR("\""));
+  return true;
+}
+
+static bool put_number(struct line *line, int64_t number) {
+  char text[24];
+  int n = snprintf(text, sizeof text, "%" PRId64, number);
+  return n > 0 && put(line, (struct hf_str){text, (size_t)n});
+}
+
+static void put_time(struct line *line) {
   int64_t ms = hf_clock_wall_ms();
   time_t seconds = (time_t)(ms / 1000);
   struct tm tm;
-  gmtime_r(&seconds, &tm);
-  char text[32];
-  size_t n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-  hf_buf_append(line, text, n);
-  hf_buf_printf(line, ".%03dZ", (int)(ms % 1000));
-}
-
-static void append_json(struct hf_buf *line, enum hf_log_level level, const char *event,
-                        const struct hf_log_field *fields, size_t count) {
-  hf_buf_append_str(line, HF_STR("{\"time\":\""));
-  append_time(line);
-  hf_buf_printf(line, "\",\"level\":\"%s\",\"event\":", level_names[level]);
-  append_quoted(line, hf_str_from(event));
-  for (size_t i = 0; i < count; i++) {
-    if (fields[i].type == HF_LOG_FIELD_STR && !fields[i].str.ptr)
-      continue;
-    hf_buf_printf(line, ",\"%s\":", fields[i].key);
-    if (fields[i].type == HF_LOG_FIELD_STR)
-      append_quoted(line, fields[i].str);
-    else
-      hf_buf_printf(line, "%" PRId64, fields[i].number);
+  char text[48] = "";
+  if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)) {
+    size_t used = strlen(text);
+    int n = snprintf(text + used, sizeof text - used, ".%03dZ", (int)(ms % 1000));
+    if (n < 0)
+      text[used] = '\0';
   }
-  hf_buf_append_str(line, HF_STR("}\n"));
+  put(line, hf_str_from(text));
 }
 
+static bool is_absent(const struct hf_log_field *field) {
+  return field->type == HF_LOG_FIELD_STR && !field->str.ptr;
+}
+
+static void put_json(struct line *line, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
+                     size_t count) {
+  put(line, HF_STR("{\"time\":\""));
+  put_time(line);
+  put(line, HF_STR("\",\"level\":\""));
+  put(line, hf_str_from(level_names[level]));
+  put(line, HF_STR("\",\"event\":"));
+  put_quoted(line, hf_str_from(event));
+  for (size_t i = 0; i < count; i++) {
+    size_t before = line->len;
+    if (is_absent(&fields[i]))
+      continue;
+    bool fits =
+        put(line, HF_STR(",\"")) && put(line, hf_str_from(fields[i].key)) && put(line, HF_STR("\":")) &&
+        (fields[i].type == HF_LOG_FIELD_STR ? put_quoted(line, fields[i].str) : put_number(line, fields[i].number));
+    if (!fits) {
+      line->len = before;
+      break;
+    }
+  }
+  put_tail(line, HF_STR("}\n"));
+}
+
+/* Anything beyond plain ASCII words is quoted, and so checked and escaped. */
 static bool needs_quotes(struct hf_str s) {
-  if (s.len == 0)
-    return true;
   for (size_t i = 0; i < s.len; i++) {
     unsigned char c = (unsigned char)s.ptr[i];
-    if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7f)
+    if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c >= 0x7f)
       return true;
   }
-  return false;
+  return s.len == 0;
 }
 
-static void append_human(struct hf_buf *line, enum hf_log_level level, const char *event,
-                         const struct hf_log_field *fields, size_t count) {
-  append_time(line);
-  hf_buf_printf(line, " %-5s %s", level_names[level], event);
+static bool put_word(struct line *line, struct hf_str s) {
+  return !needs_quotes(s) && s.len <= LOG_VALUE_MAX && put(line, s) ? true : put_quoted(line, s);
+}
+
+static void put_human(struct line *line, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
+                      size_t count) {
+  put_time(line);
+  put(line, HF_STR(" "));
+  put(line, hf_str_from(level_names[level]));
+  put(line, (struct hf_str){"      ", 6 - strlen(level_names[level])});
+  put(line, hf_str_from(event));
   for (size_t i = 0; i < count; i++) {
-    if (fields[i].type == HF_LOG_FIELD_STR && !fields[i].str.ptr)
+    size_t before = line->len;
+    if (is_absent(&fields[i]))
       continue;
-    hf_buf_printf(line, " %s=", fields[i].key);
-    if (fields[i].type == HF_LOG_FIELD_INT)
-      hf_buf_printf(line, "%" PRId64, fields[i].number);
-    else if (needs_quotes(fields[i].str))
-      append_quoted(line, fields[i].str);
-    else
-      hf_buf_append_str(line, fields[i].str);
+    bool fits =
+        put(line, HF_STR(" ")) && put(line, hf_str_from(fields[i].key)) && put(line, HF_STR("=")) &&
+        (fields[i].type == HF_LOG_FIELD_STR ? put_word(line, fields[i].str) : put_number(line, fields[i].number));
+    if (!fits) {
+      line->len = before;
+      break;
+    }
   }
-  hf_buf_append(line, "\n", 1);
+  put_tail(line, HF_STR("\n"));
 }
 
-/* A pipe that polls writable takes PIPE_BUF bytes at once, so lines up to that size never block; longer ones are rare
- * and cut by LOG_VALUE_MAX. Returns false if the line is lost. */
-static bool write_line(struct hf_log *log, struct hf_str line) {
+/* Without a descriptor of its own, the log asks first: a pipe that polls writable takes PIPE_BUF bytes. */
+static ssize_t write_some(const struct hf_log *log, const char *bytes, size_t len) {
+  if (log->is_socket)
+    return send(log->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
   struct pollfd ready = {.fd = log->fd, .events = POLLOUT};
-  if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
-    return false;
+  if (!log->owns_fd && (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT)))
+    return -1;
   ssize_t n;
   do {
-    n = write(log->fd, line.ptr, line.len);
+    n = write(log->fd, bytes, len);
   } while (n < 0 && errno == EINTR);
-  return n >= 0;
+  return n;
+}
+
+/* Finishes a line that was taken only in part, so that lines never mix. */
+static bool flush_rest(struct hf_log *log) {
+  if (log->rest_len == 0)
+    return true;
+  ssize_t n = write_some(log, log->rest, log->rest_len);
+  if (n < 0)
+    return false;
+  log->rest_len -= (size_t)n;
+  memmove(log->rest, log->rest + n, log->rest_len);
+  return log->rest_len == 0;
+}
+
+static bool write_line(struct hf_log *log, const struct line *line) {
+  if (!flush_rest(log))
+    return false;
+  ssize_t n = write_some(log, line->text, line->len);
+  if (n < 0)
+    return false;
+  log->rest_len = line->len - (size_t)n;
+  memcpy(log->rest, line->text + n, log->rest_len);
+  return true;
+}
+
+static bool write_event(struct hf_log *log, enum hf_log_level level, const char *event,
+                        const struct hf_log_field *fields, size_t count) {
+  struct line line;
+  line.len = 0;
+  if (log->format == HF_LOG_JSON)
+    put_json(&line, level, event, fields, count);
+  else
+    put_human(&line, level, event, fields, count);
+  return write_line(log, &line);
 }
 
 void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
@@ -147,23 +305,11 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event
   if (!hf_log_enabled(log, level))
     return;
 
-  struct hf_buf line;
-  hf_buf_init(&line, (size_t)LOG_LINE_MAX * 2);
   if (log->lost) {
-    struct hf_log_field lost = HF_LOG_INT("lines", (int64_t)log->lost);
-    if (log->format == HF_LOG_JSON)
-      append_json(&line, HF_LOG_WARN, "log lines lost", &lost, 1);
-    else
-      append_human(&line, HF_LOG_WARN, "log lines lost", &lost, 1);
+    struct hf_log_field lines = HF_LOG_INT("lines", (int64_t)log->lost);
+    if (write_event(log, HF_LOG_WARN, "log lines lost", &lines, 1))
+      log->lost = 0;
   }
-  if (log->format == HF_LOG_JSON)
-    append_json(&line, level, event, fields, count);
-  else
-    append_human(&line, level, event, fields, count);
-
-  if (write_line(log, hf_buf_str(&line)))
-    log->lost = 0;
-  else
+  if (log->lost || !write_event(log, level, event, fields, count))
     log->lost++;
-  hf_buf_deinit(&line);
 }

@@ -27,8 +27,8 @@ struct hf_log_field {
 
 struct hf_log;
 
-/* Writes to `fd` (borrowed), which is not switched to non-blocking: it may be shared with others. Returns owned or
- * NULL. */
+/* Writes to `fd` (borrowed, open as long as the log). It is not switched to non-blocking, for it may be shared with
+ * others. Returns owned or NULL. */
 struct hf_log *hf_log_new(int fd, enum hf_log_level level, enum hf_log_format format);
 void hf_log_free(struct hf_log *log);
 void hf_log_set(struct hf_log *log, enum hf_log_level level, enum hf_log_format format);
@@ -37,7 +37,8 @@ void hf_log_set(struct hf_log *log, enum hf_log_level level, enum hf_log_format 
 bool hf_log_enabled(const struct hf_log *log, enum hf_log_level level);
 
 /* Writes one line: a time, the level, `event` (a short sentence, lower case) and the fields; absent strings are left
- * out. */
+ * out. A line has at most PIPE_BUF bytes: long values are cut, and fields beyond it are dropped, so the important ones
+ * come first. Bytes that are no UTF-8 are replaced. */
 void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
                   size_t count);
 

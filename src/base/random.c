@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <errno.h>
 #include <sys/random.h>
 
 /* splitmix64 spreads a seed over the state, as the authors of xoshiro advise. */
@@ -47,6 +48,8 @@ int hf_random_secret(void *bytes, size_t len) {
   unsigned char *out = bytes;
   while (len) {
     ssize_t n = getrandom(out, len, 0);
+    if (n < 0 && errno == EINTR)
+      continue;
     if (n < 0)
       return HF_ERR_IO;
     out += n;
