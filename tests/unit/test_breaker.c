@@ -1,0 +1,248 @@
+#include "policy/breaker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* No jitter: random 0. Opens after 5 in a row or 50 % of 10; 30 s to 300 s. */
+static const struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
+
+static bool record(struct hf_breaker *b, enum hf_verdict verdict, hf_time now) {
+  return hf_breaker_record(b, b->generation, verdict, 0, now, 0);
+}
+
+static void failures(struct hf_breaker *b, int times, hf_time now) {
+  for (int i = 0; i < times; i++)
+    record(b, HF_VERDICT_FAILURE, now);
+}
+
+static struct hf_breaker tripped(hf_time now) {
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 5, now);
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+  return b;
+}
+
+static void breaker__opens_after_consecutive_failures(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 4, 0);
+  assert_int_equal(hf_breaker_gate(&b, 0), HF_BREAKER_PASS);
+  failures(&b, 1, 0);
+  assert_int_equal(hf_breaker_gate(&b, 0), HF_BREAKER_STOP);
+  assert_int_equal(b.open_until, HF_SECONDS(30));
+}
+
+static void breaker__a_success_breaks_the_row(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 4, 0);
+  record(&b, HF_VERDICT_SUCCESS, 0);
+  failures(&b, 4, 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+}
+
+static void breaker__opens_at_half_of_ten_calls(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  for (int i = 0; i < 4; i++) {
+    record(&b, HF_VERDICT_FAILURE, HF_SECONDS(i));
+    record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(i));
+  }
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(5));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  record(&b, HF_VERDICT_FAILURE, HF_SECONDS(5)); /* 5 of 10 */
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+}
+
+static void breaker__failures_of_an_hour_ago_count_no_more(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  for (int i = 0; i < 4; i++) {
+    record(&b, HF_VERDICT_FAILURE, HF_SECONDS(i));
+    record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(i));
+  }
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(3600));
+  record(&b, HF_VERDICT_FAILURE, HF_SECONDS(3600));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+}
+
+static void breaker__neutral_neither_opens_nor_closes(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 4, 0);
+  for (int i = 0; i < 100; i++)
+    record(&b, HF_VERDICT_NEUTRAL, 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 1, 0);
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+}
+
+static void breaker__half_open_admits_one(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(30) - 1), HF_BREAKER_STOP);
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(30)), HF_BREAKER_PROBE);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  for (int i = 0; i < 100; i++)
+    assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(30)), HF_BREAKER_STOP);
+}
+
+static void breaker__good_probe_closes(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  assert_true(record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(31)));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 4, HF_SECONDS(32));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+}
+
+static void breaker__open_time_doubles_while_probes_fail_up_to_its_bound(void **state) {
+  (void)state;
+  static const hf_time expected[] = {HF_SECONDS(60), HF_SECONDS(120), HF_SECONDS(240), HF_SECONDS(300),
+                                     HF_SECONDS(300)};
+  struct hf_breaker b = tripped(0);
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    hf_time now = b.open_until;
+    hf_breaker_lease(&b, now + HF_SECONDS(20));
+    record(&b, HF_VERDICT_FAILURE, now);
+    assert_int_equal(b.state, HF_BREAKER_OPEN);
+    assert_int_equal(b.open_until - now, expected[i]);
+  }
+}
+
+static void breaker__jitter_stays_within_the_bounds(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 4, 0);
+  hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, 0, UINT64_MAX);
+  assert_int_equal(b.open_until, HF_SECONDS(36));
+  for (int i = 0; i < 6; i++) {
+    hf_time now = b.open_until;
+    hf_breaker_lease(&b, now + 1);
+    hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, now, UINT64_MAX);
+    assert_true(b.open_until - now <= HF_SECONDS(300));
+    assert_true(b.open_until - now >= HF_SECONDS(30));
+  }
+  assert_int_equal(b.open_until - b.last_failure, HF_SECONDS(240)); /* 300 less a fifth */
+}
+
+static void breaker__next_outage_starts_from_what_the_last_took(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  hf_breaker_lease(&b, HF_SECONDS(400));
+  record(&b, HF_VERDICT_FAILURE, HF_SECONDS(200));
+  hf_breaker_lease(&b, HF_SECONDS(400));
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(9000)); /* nobody asked in between: not part of the outage */
+  failures(&b, 5, HF_SECONDS(9001));
+  assert_int_equal(b.open_until, HF_SECONDS(9101)); /* half of 200 s */
+}
+
+static void breaker__retry_after_is_a_floor_of_the_open_time(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  failures(&b, 4, 0);
+  hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, HF_SECONDS(90), 0, 0);
+  assert_int_equal(b.open_until, HF_SECONDS(90));
+  hf_breaker_lease(&b, HF_SECONDS(100));
+  hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, HF_SECONDS(5000), HF_SECONDS(90), 0);
+  assert_int_equal(b.open_until, HF_SECONDS(390));
+}
+
+/* Peers count a 401 or a cancelled probe as a success, or keep its slot for ever. */
+static void breaker__neutral_probe_returns_the_slot_without_closing(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  record(&b, HF_VERDICT_NEUTRAL, HF_SECONDS(31));
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(31)), HF_BREAKER_PROBE);
+}
+
+static void breaker__lost_probe_leaves_half_open_with_its_lease(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  assert_false(hf_breaker_expire(&b, HF_SECONDS(50) - 1));
+  assert_true(hf_breaker_expire(&b, HF_SECONDS(50)));
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(50)), HF_BREAKER_PROBE);
+}
+
+static void breaker__late_results_of_an_old_generation_are_ignored(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  uint32_t closed = b.generation;
+  failures(&b, 5, 0);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  uint32_t first_probe = b.generation;
+  assert_false(hf_breaker_record(&b, closed, HF_VERDICT_SUCCESS, 0, HF_SECONDS(31), 0));
+  assert_false(hf_breaker_record(&b, closed, HF_VERDICT_FAILURE, 0, HF_SECONDS(31), 0));
+  assert_int_equal(b.state, HF_BREAKER_HALF_OPEN);
+  hf_breaker_expire(&b, HF_SECONDS(50));
+  hf_breaker_lease(&b, HF_SECONDS(70));
+  assert_false(hf_breaker_record(&b, first_probe, HF_VERDICT_SUCCESS, 0, HF_SECONDS(51), 0));
+  assert_int_equal(b.state, HF_BREAKER_HALF_OPEN);
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(52));
+  for (int i = 0; i < 20; i++)
+    hf_breaker_record(&b, closed, HF_VERDICT_FAILURE, 0, HF_SECONDS(53), 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+}
+
+static void breaker__reopens_on_outside_evidence_only_when_not_closed(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  assert_false(hf_breaker_reopen(&b, 0, 0));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 5, 0);
+  assert_true(hf_breaker_reopen(&b, HF_SECONDS(30), 0));
+  assert_int_equal(b.open_until, HF_SECONDS(90));
+}
+
+static void breaker__zero_failures_turns_the_row_off(void **state) {
+  (void)state;
+  struct hf_breaker_options o = options;
+  o.failures = 0;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &o);
+  failures(&b, 9, 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 1, 0);
+  assert_int_equal(b.state, HF_BREAKER_OPEN); /* by rate */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(breaker__opens_after_consecutive_failures),
+      cmocka_unit_test(breaker__a_success_breaks_the_row),
+      cmocka_unit_test(breaker__opens_at_half_of_ten_calls),
+      cmocka_unit_test(breaker__failures_of_an_hour_ago_count_no_more),
+      cmocka_unit_test(breaker__neutral_neither_opens_nor_closes),
+      cmocka_unit_test(breaker__half_open_admits_one),
+      cmocka_unit_test(breaker__good_probe_closes),
+      cmocka_unit_test(breaker__open_time_doubles_while_probes_fail_up_to_its_bound),
+      cmocka_unit_test(breaker__jitter_stays_within_the_bounds),
+      cmocka_unit_test(breaker__next_outage_starts_from_what_the_last_took),
+      cmocka_unit_test(breaker__retry_after_is_a_floor_of_the_open_time),
+      cmocka_unit_test(breaker__neutral_probe_returns_the_slot_without_closing),
+      cmocka_unit_test(breaker__lost_probe_leaves_half_open_with_its_lease),
+      cmocka_unit_test(breaker__late_results_of_an_old_generation_are_ignored),
+      cmocka_unit_test(breaker__reopens_on_outside_evidence_only_when_not_closed),
+      cmocka_unit_test(breaker__zero_failures_turns_the_row_off),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
