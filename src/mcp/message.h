@@ -102,7 +102,7 @@ enum hf_message_kind { HF_MESSAGE_REQUEST, HF_MESSAGE_NOTIFICATION, HF_MESSAGE_R
 enum hf_id_type { HF_ID_NONE, HF_ID_NULL, HF_ID_INTEGER, HF_ID_STRING };
 
 struct hf_message {
-  struct hf_blob *blob; /* a reference; exactly the bytes of the message */
+  struct hf_blob *blob; /* a reference; the text, from hf_message_bytes on nothing follows */
   struct hf_json_doc doc;
   enum hf_message_kind kind;
   enum hf_id_type id_type;
@@ -123,7 +123,8 @@ struct hf_message {
 /* Why a text is no message we take, and what to answer. */
 struct hf_refusal {
   int rpc_code;               /* HF_RPC_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS */
-  bool response;              /* it was meant as a response (or a notification): never answer it */
+  bool response;              /* it was meant as a response: never answer it */
+  bool notification;          /* it has a method and no id: never answer it */
   char id[HF_MESSAGE_ID_MAX]; /* raw id to echo */
   size_t id_len;              /* 0: none could be read, answer with null */
   struct hf_error why;        /* code: SYNTAX no JSON; LIMIT; UNSUPPORTED a batch; DUPLICATE; INVALID; NOMEM */
@@ -152,11 +153,14 @@ void hf_message_deinit(struct hf_message *message); /* all zero is fine */
 /* Moves: `from` is left empty. */
 void hf_message_move(struct hf_message *to, struct hf_message *from);
 
+/* The message as it is, without the white space that may stand around it. */
+struct hf_str hf_message_bytes(const struct hf_message *message);
+
 /* The raw value of a field, strings with their quotes; absent if the message lacks it. */
 struct hf_str hf_message_raw(const struct hf_message *message, enum hf_field field);
 
 /* The unescaped value of a string field, valid as long as the message. Returns 0, HF_ERR_NOTFOUND, HF_ERR_INVALID if it
- * is no string, or HF_ERR_NOMEM. */
+ * is no string, HF_ERR_LIMIT, or HF_ERR_NOMEM. */
 int hf_message_string(struct hf_message *message, enum hf_field field, struct hf_str *ret_text);
 
 /* Finds the raw id of a request or response in a text that need not be complete or valid. Absent if it cannot be read.

@@ -6,7 +6,7 @@
 #ifndef HF_MCP_NDJSON_H
 #define HF_MCP_NDJSON_H
 
-#include "base/buf.h"
+#include "base/blob.h"
 #include "json/scan.h"
 
 enum { HF_NDJSON_HEAD_MAX = 256 };
@@ -53,5 +53,9 @@ int hf_ndjson_feed(struct hf_ndjson *nd, const char *bytes, size_t len);
 
 /* The stream ended: tells what is unfinished. */
 int hf_ndjson_eof(struct hf_ndjson *nd);
+
+/* Appends `message` and a newline. Line breaks inside (white space, in valid JSON) become spaces. Returns 0,
+ * HF_ERR_LIMIT or HF_ERR_NOMEM. */
+int hf_ndjson_write(struct hf_pieces *out, const struct hf_pieces *message);
 
 #endif

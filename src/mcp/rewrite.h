@@ -18,7 +18,6 @@ struct hf_edit {
   uint32_t drop;      /* bytes of the message that go */
   uint32_t node;      /* REPLACE: the value; INSERT: the container; REMOVE: the key */
   uint32_t container; /* of a removed member */
-  uint32_t order;     /* of insertion */
   size_t key_start;   /* INSERT_MEMBER: the escaped key, in `text` */
   size_t key_len;
   size_t start; /* the new value, in `text` */
@@ -30,7 +29,6 @@ struct hf_rewrite {
   struct hf_edit edits[HF_REWRITE_EDITS_MAX];
   size_t count;
   struct hf_buf text; /* what the edits put in */
-  struct hf_buf meta; /* members of a `_meta` that the message lacks */
   int error;
 };
 

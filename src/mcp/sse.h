@@ -37,6 +37,7 @@ struct hf_sse {
   struct hf_buf id;      /* last event id */
   struct hf_buf next_id; /* of the event being read */
   struct hf_buf type;
+  struct hf_buf line; /* the value of an event, id or retry line */
   int64_t retry_ms;
   char field[HF_SSE_FIELD_MAX];
   uint8_t field_len;
@@ -47,8 +48,8 @@ struct hf_sse {
   bool space;   /* the first byte of a value: one space is dropped */
   bool has_id;
   bool has_data;
-  bool bad_value; /* this id or retry line does not count */
-  bool dropping;  /* the event is too long */
+  bool too_long; /* this line's value does not count */
+  bool dropping; /* the event is too long */
 };
 
 /* `max_event` bounds the data of one event. */
