@@ -24,7 +24,12 @@ static void fail_to(struct build *b, int code) {
 static struct hf_place place_of(struct fy_node *node, struct hf_place otherwise) {
   struct fy_token *token = fy_node_get_scalar_token(node);
   const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
-  return mark ? (struct hf_place){mark->line + 1, mark->column + 1} : otherwise;
+  if (!mark)
+    return otherwise;
+  /* libfyaml marks what stands between the quotes. */
+  enum fy_node_style style = fy_node_get_style(node);
+  bool quoted = style == FYNS_SINGLE_QUOTED || style == FYNS_DOUBLE_QUOTED;
+  return (struct hf_place){mark->line + 1, mark->column + (quoted && mark->column > 0 ? 0 : 1)};
 }
 
 static struct hf_str copy_scalar(struct build *b, struct fy_node *node) {

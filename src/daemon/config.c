@@ -1,0 +1,258 @@
+#include "daemon/config.h"
+
+#include "base/alloc.h"
+#include "daemon/document.h"
+#include "daemon/options.h"
+#include "daemon/server_config.h"
+#include "daemon/tool_config.h"
+
+#include <arpa/inet.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { DOCUMENT_ARENA_MAX = 64 << 20 };
+
+static const char *environment(const char *name) {
+  return secure_getenv(name);
+}
+
+/* Other programs' keys at the top of their files, harmless here. */
+static bool top_foreign(const struct hf_reader *reader, const struct hf_node *entry) {
+  (void)reader;
+  return hf_str_equal(entry->key, HF_STR("$schema")) || hf_str_equal(entry->key, HF_STR("inputs")) ||
+         hf_str_equal(entry->key, HF_STR("servers"));
+}
+
+/* A file with nothing of ours but servers is another client's: its other keys are none of our business, unless one
+ * looks like a slip of the pen. */
+static bool client_foreign(const struct hf_reader *reader, const struct hf_node *entry) {
+  static const char *const own[] = {"mcpServers", "servers",      "listen",         "auth",    "log",     "limits",
+                                    "policies",   "allowedHosts", "allowedOrigins", "profile", "control", "tools",
+                                    NULL};
+  if (top_foreign(reader, entry))
+    return true;
+  for (size_t i = 0; own[i]; i++)
+    if (hf_str_equal(entry->key, hf_str_from(own[i])))
+      return false;
+  if (hf_nearest(entry->key, own))
+    return false;
+  hf_problems_warn(reader->problems, entry->place, "'%.*s' is another program's and has no effect here",
+                   (int)(entry->key.len < 60 ? entry->key.len : 60), entry->key.ptr);
+  return true;
+}
+
+static bool is_client_file(const struct hf_node *root) {
+  size_t known = 0;
+  bool servers = false;
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  for (const struct hf_node *entry = root->first; entry; entry = entry->next) {
+    servers = servers || hf_str_equal(entry->key, HF_STR("mcpServers")) || hf_str_equal(entry->key, HF_STR("servers"));
+    for (size_t i = 0; i < count; i++) {
+      struct hf_str path = hf_str_from(options[i].path);
+      if (options[i].scope == HF_SCOPE_TOP && options[i].type != HF_OPTION_BLOCK && hf_str_starts(path, entry->key) &&
+          (path.len == entry->key.len || path.ptr[entry->key.len] == '.')) {
+        known++;
+        break;
+      }
+    }
+    known += hf_str_equal(entry->key, HF_STR("policies")) || hf_str_equal(entry->key, HF_STR("tools"));
+  }
+  return servers && known == 0;
+}
+
+static bool is_loopback(struct hf_str host) {
+  char text[INET6_ADDRSTRLEN];
+  struct in_addr v4;
+  struct in6_addr v6;
+  if (hf_str_equal(host, HF_STR("localhost")))
+    return true;
+  if (host.len >= sizeof text)
+    return false;
+  memcpy(text, host.ptr, host.len);
+  text[host.len] = '\0';
+  if (inet_pton(AF_INET, text, &v4) == 1)
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+static void check_listen(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
+  if (!s->listen_host.ptr || is_loopback(s->listen_host) || s->principal_count)
+    return;
+  const struct hf_node *node = hf_node_get(root, HF_STR("listen"));
+  hf_problems_error(
+      reader->problems, node ? node->place : (struct hf_place){0, 0},
+      "listen: '%.*s' can be reached from other machines, and without auth.tokens anyone there could call "
+      "every tool; listen on 127.0.0.1, or add a token (`holdfast token NAME` makes one)",
+      HF_STR_FMT(s->listen_host));
+}
+
+/* Reads what the command line gives as if it stood in the file. */
+static int override(const struct hf_reader *reader, const char *path, const char *value,
+                    const struct hf_targets *targets) {
+  if (!value)
+    return 0;
+  const struct hf_node node = {.kind = HF_NODE_SCALAR, .quoted = true, .text = hf_str_from(value)};
+  return hf_option_set(reader, hf_option_find(HF_SCOPE_TOP, path), &node, targets);
+}
+
+static int override_all(const struct hf_reader *reader, const struct hf_config_options *options,
+                        const struct hf_targets *targets) {
+  int r = override(reader, "listen", options->listen, targets);
+  if (r == 0)
+    r = override(reader, "log.level", options->log_level, targets);
+  if (r == 0)
+    r = override(reader, "log.format", options->log_format, targets);
+  return r;
+}
+
+static enum hf_profile find_profile(const struct hf_node *root) {
+  const struct hf_node *node = hf_node_get(root, HF_STR("profile"));
+  const char *choices = hf_option_find(HF_SCOPE_TOP, "profile")->choices;
+  int index = node && node->kind == HF_NODE_SCALAR ? hf_choice_find(choices, node->text) : -1;
+  return index < 0 ? HF_PROFILE_STANDARD : (enum hf_profile)index;
+}
+
+static const struct hf_node *find_servers(const struct hf_reader *reader, const struct hf_node *root) {
+  const struct hf_node *ours = hf_node_get(root, HF_STR("mcpServers"));
+  const struct hf_node *theirs = hf_node_get(root, HF_STR("servers"));
+  if (ours && theirs)
+    hf_problems_error(reader->problems, theirs->place, "'mcpServers' and 'servers' are the same; write only one");
+  if (!ours && !theirs)
+    hf_problems_error(reader->problems, (struct hf_place){0, 0}, "no servers: there is no 'mcpServers'");
+  return ours ? ours : theirs;
+}
+
+static int read_root(const struct hf_reader *reader, const struct hf_node *root,
+                     const struct hf_config_options *options, struct hf_settings *settings) {
+  const struct hf_targets top = {.top = settings};
+  enum hf_profile profile = find_profile(root);
+  int r = hf_options_defaults(&settings->arena, profile, &top);
+  if (r == 0)
+    r = hf_options_read(reader, root, "the configuration", &top, is_client_file(root) ? client_foreign : top_foreign);
+  if (r == 0)
+    r = override_all(reader, options, &top);
+  if (r < 0)
+    return r;
+  if (options->listens)
+    check_listen(reader, root, settings);
+
+  struct hf_policies policies;
+  r = hf_policies_read(reader, profile, hf_node_get(root, HF_STR("policies")), &policies);
+  const struct hf_node *servers = find_servers(reader, root);
+  if (r == 0 && servers)
+    r = hf_servers_read(reader, servers, &policies, options->instance, settings);
+  const struct hf_node *tools = hf_node_get(root, HF_STR("tools"));
+  if (r == 0 && tools)
+    r = hf_tools_read(reader, tools, &policies, settings);
+  return r;
+}
+
+static int build(const struct hf_node *root, const struct hf_config_options *options, struct hf_problems *problems,
+                 struct hf_settings **ret_settings, struct hf_error *reterr) {
+  struct hf_settings *settings = hf_settings_new();
+  if (!settings)
+    return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
+  const struct hf_reader reader = {
+      .arena = &settings->arena,
+      .problems = problems,
+      .variable = options->variable ? options->variable : environment,
+  };
+  int r = 0;
+  if (root->kind == HF_NODE_MAPPING)
+    r = read_root(&reader, root, options, settings);
+  else
+    hf_problems_error(problems, root->place, "a configuration is a mapping with 'mcpServers' in it, not %s",
+                      hf_node_kind_name(root->kind));
+  if (r == 0 && problems->errors)
+    r = HF_ERR_INVALID;
+  if (r < 0) {
+    hf_settings_free(settings);
+    return hf_error_set(reterr, r, "%s", r == HF_ERR_INVALID ? "the configuration has errors" : hf_err_text(r));
+  }
+  *ret_settings = settings;
+  return 0;
+}
+
+int hf_config_load(const char *path, const struct hf_config_options *options, struct hf_problems *problems,
+                   struct hf_settings **ret_settings, struct hf_error *reterr) {
+  struct hf_arena arena;
+  hf_arena_init(&arena, DOCUMENT_ARENA_MAX);
+  const struct hf_node *root;
+  int r = hf_document_load(&arena, path, problems, &root, reterr);
+  if (r == 0)
+    r = build(root, options, problems, ret_settings, reterr);
+  hf_arena_deinit(&arena);
+  return r;
+}
+
+int hf_config_parse(struct hf_str text, const struct hf_config_options *options, struct hf_problems *problems,
+                    struct hf_settings **ret_settings, struct hf_error *reterr) {
+  struct hf_arena arena;
+  hf_arena_init(&arena, DOCUMENT_ARENA_MAX);
+  const struct hf_node *root;
+  int r = hf_document_parse(&arena, text, problems, &root);
+  if (r == 0)
+    r = build(root, options, problems, ret_settings, reterr);
+  else
+    hf_error_set(reterr, r, "%s", hf_err_text(r));
+  hf_arena_deinit(&arena);
+  return r;
+}
+
+int hf_config_wrap(char *const *argv, const char *name, const struct hf_config_options *options,
+                   struct hf_settings **ret_settings, struct hf_error *reterr) {
+  struct hf_settings *settings = hf_settings_new();
+  if (!settings)
+    return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
+  struct hf_problems problems;
+  hf_problems_init(&problems);
+  const struct hf_reader reader = {.arena = &settings->arena, .problems = &problems, .variable = environment};
+  const struct hf_targets top = {.top = settings};
+  int r = hf_options_defaults(&settings->arena, HF_PROFILE_STANDARD, &top);
+  if (r == 0)
+    r = override_all(&reader, options, &top);
+  if (r == 0)
+    r = hf_server_wrap(&reader, argv, name, options->instance, settings);
+  if (r == 0 && problems.errors)
+    r = HF_ERR_INVALID;
+  if (r < 0) {
+    hf_settings_free(settings);
+    return hf_error_set(reterr, r, "%s", problems.count ? problems.item[0].text : hf_err_text(r));
+  }
+  *ret_settings = settings;
+  return 0;
+}
+
+static char *join(const char *dir, const char *rest) {
+  char path[PATH_MAX];
+  int n = snprintf(path, sizeof path, "%s%s", dir, rest);
+  return n > 0 && (size_t)n < sizeof path ? hf_strndup(path, (size_t)n) : NULL;
+}
+
+char *hf_config_find(struct hf_error *reterr) {
+  const char *config_home = secure_getenv("XDG_CONFIG_HOME");
+  const char *home = secure_getenv("HOME");
+  char *candidates[] = {
+      hf_strndup("holdfast.yaml", strlen("holdfast.yaml")),
+      config_home && *config_home ? join(config_home, "/holdfast/holdfast.yaml")
+                                  : join(home ? home : "", "/.config/holdfast/holdfast.yaml"),
+  };
+  char *found = NULL;
+  for (size_t i = 0; i < 2; i++) {
+    if (!found && candidates[i] && access(candidates[i], R_OK) == 0) {
+      found = candidates[i];
+      candidates[i] = NULL;
+    }
+  }
+  if (!found)
+    hf_error_set(reterr, HF_ERR_NOTFOUND,
+                 "no configuration: there is no 'holdfast.yaml' here and no '%s'; name a file with --config, which may "
+                 "be the one of an MCP client as it is (--config ~/.cursor/mcp.json)",
+                 candidates[1] ? candidates[1] : "~/.config/holdfast/holdfast.yaml");
+  hf_free(candidates[0]);
+  hf_free(candidates[1]);
+  return found;
+}

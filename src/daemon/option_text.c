@@ -1,0 +1,351 @@
+#include "daemon/option_text.h"
+
+#include "daemon/options.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+/* The places where options stand, in the order of a file. */
+struct section {
+  const char *title;
+  unsigned scopes;
+  const char *intro; /* lines of YAML that open it */
+  int indent;
+};
+
+static const struct section sections[] = {
+    {"Top level", HF_SCOPE_TOP, "", 0},
+    {"Policies (policies.NAME, and in a server)", HF_SCOPE_POLICY, "policies:\n  default:\n", 4},
+    {"Policies of whole servers (policies.NAME, and in a server)", HF_SCOPE_PROVIDER, "", 4},
+    {"Servers (mcpServers.NAME)", HF_SCOPE_SERVER, "mcpServers:\n  example:\n", 4},
+    {"Tools (tools.PATTERN)", HF_SCOPE_TOOL, "tools:\n  \"example__*\":\n", 4},
+};
+
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+static const char *type_name(enum hf_option_type type) {
+  switch (type) {
+  case HF_OPTION_DURATION:
+    return "duration";
+  case HF_OPTION_SIZE:
+    return "size";
+  case HF_OPTION_COUNT:
+    return "number";
+  case HF_OPTION_PERCENT:
+    return "percentage";
+  case HF_OPTION_FLAG:
+    return "true or false";
+  case HF_OPTION_CHOICE:
+  case HF_OPTION_WORD:
+    return "one of";
+  case HF_OPTION_TEXT:
+    return "text";
+  case HF_OPTION_TEXTS:
+    return "list of texts";
+  case HF_OPTION_PAIRS:
+    return "mapping of texts";
+  case HF_OPTION_STATUSES:
+    return "list of numbers";
+  case HF_OPTION_ADDRESS:
+    return "address";
+  case HF_OPTION_TOKENS:
+    return "mapping of texts";
+  case HF_OPTION_BLOCK:
+    break;
+  }
+  return "see above";
+}
+
+static const char *empty_value(enum hf_option_type type) {
+  switch ((int)type) {
+  case HF_OPTION_TEXTS:
+  case HF_OPTION_STATUSES:
+    return "[]";
+  case HF_OPTION_PAIRS:
+  case HF_OPTION_TOKENS:
+    return "{}";
+  default:
+    return NULL;
+  }
+}
+
+static bool split(const char *path, struct hf_str *ret_group, struct hf_str *ret_key) {
+  const char *dot = strchr(path, '.');
+  *ret_group = (struct hf_str){path, dot ? (size_t)(dot - path) : 0};
+  *ret_key = hf_str_from(dot ? dot + 1 : path);
+  return dot != NULL;
+}
+
+static void put_line(struct hf_buf *out, int indent, const struct hf_option *o, struct hf_str key) {
+  char left[96];
+  const char *value = o->value[HF_PROFILE_STANDARD] ? o->value[HF_PROFILE_STANDARD] : empty_value(o->type);
+  int n =
+      snprintf(left, sizeof left, "%*s%s%.*s: %s", indent, "", value ? "" : "# ", HF_STR_FMT(key), value ? value : "…");
+  hf_buf_printf(out, "%s%*s # %s", n < 0 ? "" : left, n < 34 ? 34 - n : 0, "", o->help);
+  if (o->min || o->max)
+    hf_buf_printf(out, " (%s%s%s)", o->min ? o->min : "", " to ", o->max ? o->max : "");
+  if (o->choices && (o->type == HF_OPTION_CHOICE || o->type == HF_OPTION_WORD))
+    hf_buf_printf(out, " (%s)", o->choices);
+  hf_buf_append_str(out, HF_STR("\n"));
+}
+
+static void put_section(struct hf_buf *out, const struct section *section) {
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  struct hf_str open = {"", 0};
+  hf_buf_printf(out, "\n%s", section->intro);
+  for (size_t i = 0; i < count; i++) {
+    if (!(options[i].scope & section->scopes) || options[i].type == HF_OPTION_BLOCK)
+      continue;
+    struct hf_str group;
+    struct hf_str key;
+    bool grouped = split(options[i].path, &group, &key);
+    if (grouped && !hf_str_equal(group, open))
+      hf_buf_printf(out, "%*s%.*s:\n", section->indent, "", HF_STR_FMT(group));
+    open = group;
+    put_line(out, section->indent + (grouped ? 2 : 0), &options[i], key);
+  }
+}
+
+int hf_option_text_defaults(struct hf_buf *out) {
+  hf_buf_append_str(out, HF_STR("# Every option with its default (profile standard). Write only what differs.\n"
+                                "# Durations: 500ms 2s 5m 1h never; sizes: 4096 64KiB 16MiB; variables: ${NAME}, "
+                                "${NAME:-text}.\n"));
+  for (size_t i = 0; i < SECTIONS; i++)
+    put_section(out, &sections[i]);
+  /* Errors of the buffer stick in its length: what didn't fit shows here. */
+  return hf_buf_append_str(out, HF_STR(""));
+}
+
+static void schema_type(struct hf_json_writer *w, const char *type) {
+  hf_json_write_member_str(w, "type", hf_str_from(type));
+}
+
+static void schema_pattern(struct hf_json_writer *w, const char *pattern) {
+  schema_type(w, "string");
+  hf_json_write_member_str(w, "pattern", hf_str_from(pattern));
+}
+
+static void schema_choices(struct hf_json_writer *w, const char *choices) {
+  hf_json_write_key(w, "enum");
+  hf_json_write_array(w);
+  for (struct hf_str rest = hf_str_from(choices); rest.ptr;) {
+    const char *bar = memchr(rest.ptr, '|', rest.len);
+    size_t len = bar ? (size_t)(bar - rest.ptr) : rest.len;
+    hf_json_write_str(w, (struct hf_str){rest.ptr, len});
+    rest = bar ? (struct hf_str){bar + 1, rest.len - len - 1} : (struct hf_str){NULL, 0};
+  }
+  hf_json_write_array_end(w);
+}
+
+static void schema_items(struct hf_json_writer *w, const char *of, const char *type, const char *pattern) {
+  hf_json_write_key(w, of);
+  hf_json_write_object(w);
+  if (pattern)
+    schema_pattern(w, pattern);
+  else
+    schema_type(w, type);
+  hf_json_write_object_end(w);
+}
+
+static void schema_value(struct hf_json_writer *w, const struct hf_option *o) {
+  switch (o->type) {
+  case HF_OPTION_DURATION:
+    schema_pattern(w, "^(never|0|[0-9]+([.][0-9]{1,6})?(us|ms|s|m|h|d)|.*[$][{].*)$");
+    break;
+  case HF_OPTION_SIZE:
+    hf_json_write_key(w, "type");
+    hf_json_write_raw(w, HF_STR("[\"string\",\"integer\"]"));
+    hf_json_write_member_str(w, "pattern", HF_STR("^([0-9]+(B|KiB|MiB|GiB|kB|MB|GB)?|.*[$][{].*)$"));
+    break;
+  case HF_OPTION_COUNT:
+    hf_json_write_key(w, "type");
+    hf_json_write_raw(w, HF_STR("[\"integer\",\"string\"]"));
+    if (o->min)
+      hf_json_write_member_raw(w, "minimum", hf_str_from(o->min));
+    if (o->max)
+      hf_json_write_member_raw(w, "maximum", hf_str_from(o->max));
+    break;
+  case HF_OPTION_PERCENT:
+    schema_pattern(w, "^([0-9]{1,3}%|.*[$][{].*)$");
+    break;
+  case HF_OPTION_FLAG:
+    hf_json_write_key(w, "type");
+    hf_json_write_raw(w, HF_STR("[\"boolean\",\"string\"]"));
+    break;
+  case HF_OPTION_CHOICE:
+  case HF_OPTION_WORD:
+    schema_choices(w, o->choices);
+    break;
+  case HF_OPTION_TEXT:
+  case HF_OPTION_ADDRESS:
+    schema_type(w, "string");
+    break;
+  case HF_OPTION_TEXTS:
+    schema_type(w, "array");
+    schema_items(w, "items", "string", NULL);
+    break;
+  case HF_OPTION_STATUSES:
+    schema_type(w, "array");
+    schema_items(w, "items", "integer", NULL);
+    break;
+  case HF_OPTION_PAIRS:
+    schema_type(w, "object");
+    schema_items(w, "additionalProperties", "string", NULL);
+    break;
+  case HF_OPTION_TOKENS:
+    schema_type(w, "object");
+    schema_items(w, "additionalProperties", "string", "^(sha256:[0-9a-fA-F]{64}|.*[$][{].*)$");
+    break;
+  case HF_OPTION_BLOCK:
+    schema_type(w, "string");
+    break;
+  }
+}
+
+static void schema_option(struct hf_json_writer *w, const struct hf_option *o, struct hf_str key) {
+  hf_json_write_key_str(w, key);
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "description", hf_str_from(o->help));
+  schema_value(w, o);
+  const char *value = o->value[HF_PROFILE_STANDARD];
+  if (value && o->type != HF_OPTION_COUNT && o->type != HF_OPTION_FLAG)
+    hf_json_write_member_str(w, "default", hf_str_from(value));
+  else if (value)
+    hf_json_write_member_raw(w, "default", hf_str_from(value));
+  hf_json_write_object_end(w);
+}
+
+/* The properties of some scopes; groups become objects of their own. */
+static void schema_properties(struct hf_json_writer *w, unsigned scopes) {
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  struct hf_str open = {"", 0};
+  for (size_t i = 0; i < count; i++) {
+    if (!(options[i].scope & scopes) || (options[i].type == HF_OPTION_BLOCK && options[i].scope == HF_SCOPE_TOP))
+      continue;
+    struct hf_str group;
+    struct hf_str key;
+    bool grouped = split(options[i].path, &group, &key);
+    if (!hf_str_equal(group, open)) {
+      if (open.len) {
+        hf_json_write_object_end(w);
+        hf_json_write_object_end(w);
+      }
+      if (grouped) {
+        hf_json_write_key_str(w, group);
+        hf_json_write_object(w);
+        schema_type(w, "object");
+        hf_json_write_member_bool(w, "additionalProperties", false);
+        hf_json_write_key(w, "properties");
+        hf_json_write_object(w);
+      }
+      open = group;
+    }
+    schema_option(w, &options[i], key);
+  }
+  if (open.len) {
+    hf_json_write_object_end(w);
+    hf_json_write_object_end(w);
+  }
+}
+
+static void schema_definition(struct hf_json_writer *w, const char *name, unsigned scopes, bool open) {
+  hf_json_write_key(w, name);
+  hf_json_write_object(w);
+  schema_type(w, "object");
+  if (!open)
+    hf_json_write_member_bool(w, "additionalProperties", false);
+  hf_json_write_key(w, "properties");
+  hf_json_write_object(w);
+  schema_properties(w, scopes);
+  hf_json_write_object_end(w);
+  hf_json_write_object_end(w);
+}
+
+static void schema_map(struct hf_json_writer *w, const char *name, const char *reference) {
+  const struct hf_option *o = hf_option_find(HF_SCOPE_TOP, name);
+  hf_json_write_key(w, name);
+  hf_json_write_object(w);
+  schema_type(w, "object");
+  if (o)
+    hf_json_write_member_str(w, "description", hf_str_from(o->help));
+  hf_json_write_key(w, "additionalProperties");
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "$ref", hf_str_from(reference));
+  hf_json_write_object_end(w);
+  hf_json_write_object_end(w);
+}
+
+int hf_option_text_schema(struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "$schema", HF_STR("https://json-schema.org/draft/2020-12/schema"));
+  hf_json_write_member_str(&w, "title", HF_STR("holdfast.yaml"));
+  schema_type(&w, "object");
+  hf_json_write_member_bool(&w, "additionalProperties", false);
+  hf_json_write_key(&w, "properties");
+  hf_json_write_object(&w);
+  hf_json_write_key(&w, "$schema");
+  hf_json_write_raw(&w, HF_STR("{\"type\":\"string\"}"));
+  hf_json_write_key(&w, "inputs");
+  hf_json_write_raw(&w, HF_STR("true"));
+  schema_properties(&w, HF_SCOPE_TOP);
+  schema_map(&w, "mcpServers", "#/$defs/server");
+  schema_map(&w, "servers", "#/$defs/server");
+  schema_map(&w, "policies", "#/$defs/policy");
+  schema_map(&w, "tools", "#/$defs/tool");
+  hf_json_write_object_end(&w);
+  hf_json_write_key(&w, "$defs");
+  hf_json_write_object(&w);
+  schema_definition(&w, "server", HF_SCOPE_SERVER | HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, true);
+  schema_definition(&w, "policy", HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, false);
+  schema_definition(&w, "tool", HF_SCOPE_TOOL | HF_SCOPE_POLICY, false);
+  hf_json_write_object_end(&w);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  return r == 0 ? hf_buf_append_str(out, HF_STR("\n")) : r;
+}
+
+/* Roff takes a dot or quote at the start of a line, and any backslash, for its own. */
+static void put_roff(struct hf_buf *out, const char *text) {
+  if (*text == '.' || *text == '\'')
+    hf_buf_append_str(out, HF_STR("\\&"));
+  for (; *text; text++) {
+    if (*text == '\\')
+      hf_buf_append_str(out, HF_STR("\\e"));
+    else if (*text == '`')
+      hf_buf_append_str(out, HF_STR("\\(aq"));
+    else
+      hf_buf_append(out, text, 1);
+  }
+}
+
+static void put_manual(struct hf_buf *out, const struct hf_option *o) {
+  hf_buf_printf(out, ".It Ic %s\n", o->path);
+  put_roff(out, o->help);
+  hf_buf_printf(out, ".\n%s%s%s", type_name(o->type), o->choices && o->type != HF_OPTION_PAIRS ? " " : "",
+                o->choices && o->type != HF_OPTION_PAIRS ? o->choices : "");
+  if (o->min && o->max)
+    hf_buf_printf(out, " from %s to %s", o->min, o->max);
+  const char *const *v = o->value;
+  if (v[0] && (strcmp(v[0], v[1]) != 0 || strcmp(v[2], v[1]) != 0) && o->type != HF_OPTION_WORD)
+    hf_buf_printf(out, "; default %s (light: %s, enterprise: %s)", v[1], v[0], v[2]);
+  else if (v[1])
+    hf_buf_printf(out, "; default %s", v[1]);
+  hf_buf_printf(out, "%s.\n", o->fixed ? "; a change needs a restart" : "");
+}
+
+int hf_option_text_manual(struct hf_buf *out) {
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  for (size_t s = 0; s < SECTIONS; s++) {
+    hf_buf_printf(out, ".Ss %s\n.Bl -tag -width Ds\n", sections[s].title);
+    for (size_t i = 0; i < count; i++)
+      if (options[i].scope & sections[s].scopes && options[i].type != HF_OPTION_BLOCK)
+        put_manual(out, &options[i]);
+    hf_buf_append_str(out, HF_STR(".El\n"));
+  }
+  return hf_buf_append_str(out, HF_STR(""));
+}

@@ -1,0 +1,94 @@
+/* The one table of options. Parsing, `holdfast config`, the schema for editors and the manual all read it.
+ *
+ * A row says where an option may stand (its scope), what it is called there, what it holds, its default and bounds, and
+ * which member of the settings it fills. There is no other list. */
+#ifndef HF_DAEMON_OPTIONS_H
+#define HF_DAEMON_OPTIONS_H
+
+#include "daemon/document.h"
+#include "daemon/expand.h"
+#include "gateway/settings.h"
+
+enum hf_option_type {
+  HF_OPTION_DURATION, /* hf_time */
+  HF_OPTION_SIZE,     /* uint32_t, bytes */
+  HF_OPTION_COUNT,    /* uint32_t */
+  HF_OPTION_PERCENT,  /* uint32_t */
+  HF_OPTION_FLAG,     /* bool */
+  HF_OPTION_CHOICE,   /* an enum in the order of `choices` */
+  HF_OPTION_WORD,     /* struct hf_str, one of `choices` */
+  HF_OPTION_TEXT,     /* struct hf_str */
+  HF_OPTION_TEXTS,    /* struct hf_strings */
+  HF_OPTION_PAIRS,    /* struct hf_strings, from a mapping; `choices` is what joins name and value */
+  HF_OPTION_STATUSES, /* uint16_t[], HTTP statuses */
+  HF_OPTION_ADDRESS,  /* host and port */
+  HF_OPTION_TOKENS,   /* names and hashes */
+  HF_OPTION_BLOCK,    /* read by config.c */
+};
+
+/* Where an option may stand. A policy fills two structures, and stands in `policies`, in a server, and (but for
+ * HF_SCOPE_PROVIDER) in a tool. */
+enum hf_scope {
+  HF_SCOPE_TOP = 1 << 0,      /* struct hf_settings */
+  HF_SCOPE_SERVER = 1 << 1,   /* struct hf_server_settings */
+  HF_SCOPE_POLICY = 1 << 2,   /* struct hf_policy */
+  HF_SCOPE_PROVIDER = 1 << 3, /* struct hf_provider_options */
+  HF_SCOPE_TOOL = 1 << 4,     /* struct hf_tool_settings */
+};
+
+enum hf_profile { HF_PROFILE_LIGHT, HF_PROFILE_STANDARD, HF_PROFILE_ENTERPRISE, HF_PROFILE_COUNT };
+
+struct hf_option {
+  enum hf_scope scope;
+  const char *path; /* "timeout.connect" within its scope */
+  enum hf_option_type type;
+  size_t offset;                       /* in the structure of its scope */
+  const char *value[HF_PROFILE_COUNT]; /* defaults; NULL: empty. Only policies differ between profiles */
+  const char *min;                     /* spelt as in the file, or NULL */
+  const char *max;
+  const char *choices; /* "a|b|c" */
+  bool fixed;          /* a change needs a restart */
+  bool secret;         /* its values are shown nowhere */
+  const char *help;    /* one line; no full stop */
+};
+
+const struct hf_option *hf_options(size_t *ret_count);
+
+/* The row, or NULL. */
+const struct hf_option *hf_option_find(enum hf_scope scope, const char *path);
+
+/* The structures that the scopes fill; those a place doesn't have are NULL. */
+struct hf_targets {
+  struct hf_settings *top;
+  struct hf_server_settings *server;
+  struct hf_policy *policy;
+  struct hf_provider_options *provider;
+  struct hf_tool_settings *tool;
+};
+
+/* What reading needs. */
+struct hf_reader {
+  struct hf_arena *arena;
+  struct hf_problems *problems;
+  hf_variable_fn *variable;
+  struct hf_str *missing; /* where an unset variable is told, once ("'TOKEN' in headers"); NULL: it is an error */
+};
+
+/* Sets all options of the targets that are there to their defaults. Returns 0 or HF_ERR_NOMEM. */
+int hf_options_defaults(struct hf_arena *arena, enum hf_profile profile, const struct hf_targets *targets);
+
+/* Reads the mapping `node`, called `where` in messages, into the targets; rows of type HF_OPTION_BLOCK are left to the
+ * caller. An unknown key is a problem, unless the caller takes it: `foreign` (may be NULL) is asked first. Returns 0 or
+ * HF_ERR_NOMEM; what else is wrong becomes a problem. */
+typedef bool hf_foreign_fn(const struct hf_reader *reader, const struct hf_node *entry);
+int hf_options_read(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                    const struct hf_targets *targets, hf_foreign_fn *foreign);
+
+/* Reads one value. Returns 0 or HF_ERR_NOMEM; what else is wrong becomes a problem. */
+int hf_option_set(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
+                  const struct hf_targets *targets);
+
+/* The index of `word` in "a|b|c", or -1. */
+int hf_choice_find(const char *choices, struct hf_str word);
+
+#endif

@@ -1,0 +1,351 @@
+#include "daemon/server_config.h"
+
+#include <stdio.h>
+
+enum { NAME_MAX_BYTES = 128, SERVERS_MAX = 1024, SHOWN_MAX = 60, WHERE_MAX = 96 };
+
+static int shown_len(struct hf_str s) {
+  return s.len < SHOWN_MAX ? (int)s.len : SHOWN_MAX;
+}
+
+static void put_where(char where[WHERE_MAX], const char *group, struct hf_str name) {
+  if (snprintf(where, WHERE_MAX, "%s.%.*s", group, shown_len(name), name.ptr) < 0)
+    where[0] = '\0';
+}
+
+void hf_policy_check(const struct hf_reader *reader, struct hf_place place, const char *where,
+                     const struct hf_policy *policy) {
+  const struct hf_timeout_options *timeout = &policy->timeout;
+  if (policy->retry.base > policy->retry.max)
+    hf_problems_error(reader->problems, place, "%s: retry.base is longer than retry.max", where);
+  if (policy->breaker.open > policy->breaker.max_open)
+    hf_problems_error(reader->problems, place, "%s: breaker.open is longer than breaker.maxOpen", where);
+  if (timeout->connect > timeout->deadline)
+    hf_problems_warn(reader->problems, place, "%s: timeout.connect is longer than timeout.deadline, which ends it",
+                     where);
+}
+
+int hf_policies_read(const struct hf_reader *reader, enum hf_profile profile, const struct hf_node *node,
+                     struct hf_policies *ret_policies) {
+  struct hf_policies policies = {.named = node};
+  const struct hf_targets base = {.policy = &policies.policy, .provider = &policies.provider};
+  int r = hf_options_defaults(reader->arena, profile, &base);
+  const struct hf_node *by_default = hf_node_get(node, HF_STR("default"));
+  if (r == 0 && by_default)
+    r = hf_options_read(reader, by_default, "policies.default", &base, NULL);
+  if (r == 0 && by_default)
+    hf_policy_check(reader, by_default->place, "policies.default", &policies.policy);
+  if (node && node->kind != HF_NODE_MAPPING && node->kind != HF_NODE_NULL)
+    hf_problems_error(reader->problems, node->place, "policies: a mapping is needed here, not %s",
+                      hf_node_kind_name(node->kind));
+
+  bool usable = node && node->kind == HF_NODE_MAPPING;
+  for (const struct hf_node *p = usable ? node->first : NULL; p && r == 0; p = p->next) {
+    struct hf_policy policy = policies.policy;
+    struct hf_provider_options provider = policies.provider;
+    const struct hf_targets targets = {.policy = &policy, .provider = &provider};
+    if (p == by_default)
+      continue;
+    char where[WHERE_MAX];
+    put_where(where, "policies", p->key);
+    r = hf_options_read(reader, p, where, &targets, NULL);
+    hf_policy_check(reader, p->place, where, &policy);
+  }
+  *ret_policies = policies;
+  return r;
+}
+
+int hf_policies_apply(const struct hf_reader *reader, const struct hf_policies *policies, const struct hf_node *node,
+                      const struct hf_targets *targets) {
+  const struct hf_node *name = hf_node_get(node, HF_STR("policy"));
+  if (!name)
+    return 0;
+  const struct hf_node *policy = name->kind == HF_NODE_SCALAR ? hf_node_get(policies->named, name->text) : NULL;
+  if (!policy) {
+    hf_problems_error(reader->problems, name->place, "policy: there is no '%.*s' in policies", shown_len(name->text),
+                      name->text.ptr ? name->text.ptr : "");
+    return 0;
+  }
+  /* What is wrong in it was told when the policies were read. */
+  struct hf_problems told;
+  hf_problems_init(&told);
+  struct hf_reader again = *reader;
+  again.problems = &told;
+  /* A tool takes the calls' half of a policy; the provider's half belongs to the server. */
+  struct hf_provider_options unused;
+  struct hf_targets both = {.policy = targets->policy, .provider = targets->provider ? targets->provider : &unused};
+  return hf_options_read(&again, policy, "policies", &both, NULL);
+}
+
+/* Members that other clients know and that mean nothing, or something else, here. */
+static bool server_foreign(const struct hf_reader *reader, const struct hf_node *entry) {
+  static const char *const silent[] = {"type",      "description", "name",        "title",   "icon",
+                                       "iconUrl",   "version",     "gallery",     "enabled", "httpUrl",
+                                       "serverUrl", "transport",   "displayName", "tags",    NULL};
+  static const char *const told[] = {"autoApprove",
+                                     "alwaysAllow",
+                                     "autoApprovedTools",
+                                     "envFile",
+                                     "trust",
+                                     "oauth",
+                                     "auth",
+                                     "dev",
+                                     "sandbox",
+                                     "inputs",
+                                     "disabledTools",
+                                     "includeTools",
+                                     "excludeTools",
+                                     "tools",
+                                     "authProviderType",
+                                     "sse_read_timeout",
+                                     "encoding",
+                                     "roots",
+                                     "disabledReason",
+                                     "timeoutSeconds",
+                                     NULL};
+  for (size_t i = 0; silent[i]; i++)
+    if (hf_str_equal(entry->key, hf_str_from(silent[i])))
+      return true;
+  bool number = hf_str_equal(entry->key, HF_STR("timeout")) && entry->kind == HF_NODE_SCALAR;
+  bool known = number;
+  for (size_t i = 0; told[i] && !known; i++)
+    known = hf_str_equal(entry->key, hf_str_from(told[i]));
+  if (number)
+    hf_problems_warn(
+        reader->problems, entry->place,
+        "'timeout' as a number is another client's and has no effect here; write timeout: { deadline: … }");
+  else if (known)
+    hf_problems_warn(reader->problems, entry->place, "'%.*s' is another client's and has no effect here",
+                     shown_len(entry->key), entry->key.ptr);
+  return known;
+}
+
+static bool is_header_name(struct hf_str name) {
+  for (size_t i = 0; i < name.len; i++) {
+    char c = name.ptr[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!letter && !(c && strchr("!#$%&'*+-.^_`|~", c)))
+      return false;
+  }
+  return name.len > 0;
+}
+
+static bool is_ours(struct hf_str name) {
+  static const char *const ours[] = {"Host",
+                                     "Content-Length",
+                                     "Transfer-Encoding",
+                                     "Connection",
+                                     "Accept",
+                                     "Content-Type",
+                                     "Mcp-Session-Id",
+                                     "MCP-Protocol-Version",
+                                     "Mcp-Method",
+                                     "Mcp-Name",
+                                     "Last-Event-ID",
+                                     "Expect",
+                                     "Upgrade",
+                                     "TE",
+                                     "Accept-Encoding",
+                                     NULL};
+  for (size_t i = 0; ours[i]; i++)
+    if (hf_str_equal_nocase(name, hf_str_from(ours[i])))
+      return true;
+  return false;
+}
+
+static bool has_control(struct hf_str s) {
+  for (size_t i = 0; i < s.len; i++)
+    if (((unsigned char)s.ptr[i] < 0x20 && s.ptr[i] != '\t') || s.ptr[i] == 0x7f)
+      return true;
+  return false;
+}
+
+static void check_headers(const struct hf_reader *reader, const struct hf_node *headers,
+                          const struct hf_server_settings *server) {
+  for (const struct hf_node *h = headers ? headers->first : NULL; h; h = h->next) {
+    if (!is_header_name(h->key))
+      hf_problems_error(reader->problems, h->place, "headers: '%.*s' is no header name", shown_len(h->key), h->key.ptr);
+    else if (is_ours(h->key))
+      hf_problems_error(reader->problems, h->place, "headers: '%.*s' is set by holdfast itself", shown_len(h->key),
+                        h->key.ptr);
+  }
+  for (size_t i = 0; i < server->headers.count; i++)
+    if (has_control(server->headers.item[i]))
+      hf_problems_error(reader->problems, headers->place, "headers: a value holds a line break or control character");
+}
+
+static void check_env(const struct hf_reader *reader, const struct hf_node *env) {
+  for (const struct hf_node *e = env ? env->first : NULL; e; e = e->next)
+    if (e->key.len == 0 || memchr(e->key.ptr, '=', e->key.len))
+      hf_problems_error(reader->problems, e->place, "env: '%.*s' is no name of a variable", shown_len(e->key),
+                        e->key.ptr);
+}
+
+static void check_name(const struct hf_reader *reader, const struct hf_node *node) {
+  struct hf_str name = node->key;
+  if (name.len == 0 || name.len > NAME_MAX_BYTES)
+    hf_problems_error(reader->problems, node->place, "the name of a server must have 1 to %d bytes", NAME_MAX_BYTES);
+  else if (has_control(name) || memchr(name.ptr, '*', name.len) || memchr(name.ptr, '/', name.len))
+    hf_problems_error(reader->problems, node->place,
+                      "the name of a server must not hold '*', '/' or control characters");
+}
+
+static void check_transport(const struct hf_reader *reader, const struct hf_node *node,
+                            struct hf_server_settings *server) {
+  const struct hf_node *type = hf_node_get(node, HF_STR("type"));
+  bool has_command = hf_node_get(node, HF_STR("command")) != NULL;
+  bool has_url = hf_node_get(node, HF_STR("url")) || hf_node_get(node, HF_STR("httpUrl")) ||
+                 hf_node_get(node, HF_STR("serverUrl"));
+  server->transport = has_url ? HF_TRANSPORT_HTTP : HF_TRANSPORT_STDIO;
+  if (has_command == has_url)
+    hf_problems_error(reader->problems, node->place, "server '%.*s' needs either 'command' or 'url'%s",
+                      shown_len(node->key), node->key.ptr, has_url ? ", not both" : "");
+  else if (!server->disabled && has_command && server->command.len == 0)
+    hf_problems_error(reader->problems, node->place, "server '%.*s': 'command' is empty", shown_len(node->key),
+                      node->key.ptr);
+  else if (!server->disabled && has_url && !hf_str_starts(server->url, HF_STR("http://")) &&
+           !hf_str_starts(server->url, HF_STR("https://")))
+    hf_problems_error(reader->problems, node->place, "server '%.*s': 'url' must begin with http:// or https://",
+                      shown_len(node->key), node->key.ptr);
+  else if (!server->disabled && has_control(server->url))
+    hf_problems_error(reader->problems, node->place, "server '%.*s': 'url' holds a control character",
+                      shown_len(node->key), node->key.ptr);
+  if (type && hf_str_equal(type->text, HF_STR("sse")))
+    hf_problems_warn(reader->problems, type->place,
+                     "type 'sse' is the transport of 2024, which holdfast does not speak; Streamable HTTP is tried");
+}
+
+/* Other clients' spellings of what we have. */
+static int read_synonyms(const struct hf_reader *reader, const struct hf_node *node, const struct hf_targets *targets) {
+  static const char *const urls[] = {"httpUrl", "serverUrl"};
+  int r = 0;
+  for (size_t i = 0; i < 2 && r == 0; i++) {
+    const struct hf_node *url = hf_node_get(node, hf_str_from(urls[i]));
+    if (url && !hf_node_get(node, HF_STR("url")))
+      r = hf_option_set(reader, hf_option_find(HF_SCOPE_SERVER, "url"), url, targets);
+  }
+  const struct hf_node *enabled = hf_node_get(node, HF_STR("enabled"));
+  if (enabled && hf_str_equal(enabled->text, HF_STR("false")))
+    targets->server->disabled = true;
+  return r;
+}
+
+static int read_server(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
+                       enum hf_instance instance, struct hf_server_settings *server) {
+  const struct hf_targets targets = {.server = server, .policy = &server->policy, .provider = &server->provider};
+  const struct hf_targets own = {.server = server};
+  struct hf_str missing = {NULL, 0};
+  struct hf_reader inside = *reader;
+  inside.missing = &missing;
+  char where[WHERE_MAX];
+  put_where(where, "mcpServers", node->key);
+
+  check_name(reader, node);
+  int r = hf_options_defaults(reader->arena, HF_PROFILE_STANDARD, &own);
+  server->instance = instance;
+  server->policy = policies->policy;
+  server->provider = policies->provider;
+  server->name = hf_arena_copy(reader->arena, node->key);
+  if (r < 0 || !server->name.ptr)
+    return HF_ERR_NOMEM;
+  if (node->kind != HF_NODE_MAPPING) {
+    hf_problems_error(reader->problems, node->place, "%s: a mapping is needed here, not %s", where,
+                      hf_node_kind_name(node->kind));
+    return 0;
+  }
+  r = hf_policies_apply(reader, policies, node, &targets);
+  if (r == 0)
+    r = hf_options_read(&inside, node, where, &targets, server_foreign);
+  if (r == 0)
+    r = read_synonyms(&inside, node, &targets);
+  if (r < 0)
+    return r;
+  server->provider.breaker = server->policy.breaker;
+  if (server->disabled) {
+    server->disabled_reason = HF_STR("disabled in the configuration");
+  } else if (missing.ptr) {
+    server->disabled = true;
+    server->disabled_reason = missing;
+    hf_problems_warn(reader->problems, node->place, "server '%.*s' is left out: %.*s", shown_len(node->key),
+                     node->key.ptr, HF_STR_FMT(missing));
+  }
+  hf_policy_check(reader, node->place, where, &server->policy);
+  check_headers(reader, hf_node_get(node, HF_STR("headers")), server);
+  check_env(reader, hf_node_get(node, HF_STR("env")));
+  check_transport(reader, node, server);
+  return 0;
+}
+
+int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
+                    enum hf_instance instance, struct hf_settings *settings) {
+  if (node->kind != HF_NODE_MAPPING || node->count > SERVERS_MAX) {
+    hf_problems_error(reader->problems, node->place, "mcpServers: a mapping of at most %d servers is needed here",
+                      SERVERS_MAX);
+    return 0;
+  }
+  settings->servers = hf_arena_alloc(reader->arena, (node->count + 1) * sizeof *settings->servers);
+  if (!settings->servers)
+    return HF_ERR_NOMEM;
+  int r = 0;
+  for (const struct hf_node *s = node->first; s && r == 0; s = s->next)
+    r = read_server(reader, s, policies, instance, &settings->servers[settings->server_count++]);
+  return r;
+}
+
+static struct hf_str last_part(struct hf_str path) {
+  const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+  return slash ? (struct hf_str){slash + 1, path.len - (size_t)(slash + 1 - path.ptr)} : path;
+}
+
+/* `npx -y @scope/server-files@1.2 /srv` is "server-files": launchers are looked through. */
+static struct hf_str derive_name(char *const *argv) {
+  static const char *const launchers[] = {"npx",  "uvx", "node", "python", "python3", "bunx", "bun",
+                                          "pipx", "uv",  "deno", "docker", "env",     "sh",   NULL};
+  struct hf_str name = last_part(hf_str_from(argv[0]));
+  bool launcher = false;
+  for (size_t i = 0; launchers[i]; i++)
+    launcher = launcher || hf_str_equal(name, hf_str_from(launchers[i]));
+  for (size_t i = 1; launcher && argv[i]; i++) {
+    struct hf_str arg = hf_str_from(argv[i]);
+    bool word = hf_str_equal(arg, HF_STR("run")) || hf_str_equal(arg, HF_STR("x")) || hf_str_equal(arg, HF_STR("exec"));
+    if (arg.len == 0 || arg.ptr[0] == '-' || word)
+      continue;
+    name = last_part(arg);
+    break;
+  }
+  const char *at = name.len > 1 ? memchr(name.ptr + 1, '@', name.len - 1) : NULL;
+  if (at)
+    name.len = (size_t)(at - name.ptr);
+  static const char *const endings[] = {".js", ".mjs", ".cjs", ".py", ".ts", ".sh"};
+  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    size_t len = strlen(endings[i]);
+    if (name.len > len && memcmp(name.ptr + name.len - len, endings[i], len) == 0)
+      name.len -= len;
+  }
+  return name.len && name.len <= NAME_MAX_BYTES ? name : HF_STR("server");
+}
+
+int hf_server_wrap(const struct hf_reader *reader, char *const *argv, const char *name, enum hf_instance instance,
+                   struct hf_settings *settings) {
+  struct hf_server_settings *server = hf_arena_alloc(reader->arena, sizeof *server);
+  size_t count = 0;
+  while (argv[count])
+    count++;
+  struct hf_str *args = hf_arena_alloc(reader->arena, count * sizeof *args);
+  if (!server || !args)
+    return HF_ERR_NOMEM;
+  const struct hf_targets targets = {.server = server, .policy = &server->policy, .provider = &server->provider};
+  int r = hf_options_defaults(reader->arena, HF_PROFILE_STANDARD, &targets);
+  if (r < 0)
+    return r;
+  for (size_t i = 1; i < count; i++)
+    args[i - 1] = hf_arena_copy(reader->arena, hf_str_from(argv[i]));
+  server->args = (struct hf_strings){args, count - 1};
+  server->command = hf_arena_copy(reader->arena, hf_str_from(argv[0]));
+  server->name = hf_arena_copy(reader->arena, name ? hf_str_from(name) : derive_name(argv));
+  server->provider.breaker = server->policy.breaker;
+  server->instance = instance;
+  settings->servers = server;
+  settings->server_count = 1;
+  return server->command.ptr && server->name.ptr && (count < 2 || args[count - 2].ptr) ? 0 : HF_ERR_NOMEM;
+}
