@@ -46,10 +46,11 @@ hf_time hf_loop_next(const struct hf_loop *loop) {
 }
 
 int hf_timer_init(struct hf_loop *loop, struct hf_timer *timer, hf_timer_fn *fire) {
-  *timer = (struct hf_timer){.fire = fire};
+  *timer = (struct hf_timer){0};
   size_t wanted = loop->timer_count + 1;
   if (wanted > loop->timers.len && hf_heap_reserve(&loop->timers, wanted - loop->timers.len) < 0)
     return HF_ERR_NOMEM;
+  timer->fire = fire;
   loop->timer_count = wanted;
   return 0;
 }
