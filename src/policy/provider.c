@@ -53,6 +53,9 @@ struct hf_provider {
 /* Room that the queue leaves in a list: one start and one probe of the upstream. */
 enum { ACTIONS_RESERVED = 2 };
 
+/* A probe's lease outlasts what the call itself allows the attempt: its own timeout is a result, not a loss. */
+static const hf_time LEASE_GRACE = HF_SECONDS(1);
+
 struct hf_provider *hf_provider_new(const struct hf_provider_options *options, uint64_t seed, hf_time now) {
   struct hf_provider *p = hf_calloc(1, sizeof *p);
   if (!p)
@@ -149,7 +152,7 @@ static void wake_by(struct hf_provider *p, hf_time at) {
 
 static void lease(struct hf_provider *p, struct hf_breaker *breaker, const struct hf_waiter *w) {
   hf_time end = hf_time_min(w->until, hf_time_add(p->now, w->lease));
-  hf_breaker_lease(breaker, hf_time_max(end, p->now + 1));
+  hf_breaker_lease(breaker, hf_time_add(hf_time_max(end, p->now), LEASE_GRACE));
   wake_by(p, breaker->open_until);
 }
 
