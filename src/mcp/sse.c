@@ -65,14 +65,15 @@ static int drop_event(struct hf_sse *sse) {
 static int append_data(struct hf_sse *sse, const char *bytes, size_t len) {
   if (sse->dropping)
     return 0;
-  int r = hf_buf_append(&sse->data, bytes, len);
-  if (r == HF_ERR_LIMIT)
-    return drop_event(sse);
+  size_t room = sse->data.max - sse->data.len;
+  int r = hf_buf_append(&sse->data, bytes, len < room ? len : room);
   if (r < 0)
     return r;
   /* The verdict waits until the event ends; a fault sticks. */
   r = hf_json_scan_feed(&sse->scan, sse->data.data, sse->data.len, false);
-  return r == HF_ERR_NOMEM ? r : 0;
+  if (r == HF_ERR_NOMEM)
+    return r;
+  return len > room ? drop_event(sse) : 0;
 }
 
 static int begin_value(struct hf_sse *sse) {
