@@ -17,6 +17,8 @@
 
 #include <stdbool.h>
 
+enum { HF_STATUS_CANCELLED = 499 };
+
 struct hf_gateway;
 struct hf_client;
 struct hf_reply;
@@ -28,7 +30,8 @@ struct hf_reply_ops {
   void (*message)(struct hf_reply *reply, struct hf_pieces *text);
 
   /* The answer, always exactly one; `text` is taken. `http_status` is what the modern era wants for it (200 mostly);
-   * legacy and stdio fronts ignore it. */
+   * legacy fronts ignore it. HF_STATUS_CANCELLED: the client itself cancelled; over stdio nothing is written then.
+   * Empty text (with 500): the gateway had no memory for an answer. */
   void (*finish)(struct hf_reply *reply, int http_status, struct hf_pieces *text);
 };
 

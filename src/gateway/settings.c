@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 
+enum { PATTERN_MAX = 1024 };
+
 /* A text in three parts, so that "server__tool" need not be built to be looked at. */
 struct text {
   struct hf_str part[3];
@@ -55,6 +57,17 @@ bool hf_pattern_match(struct hf_str pattern, struct hf_str server, struct hf_str
   return match(pattern, &text);
 }
 
+bool hf_pattern_inside(struct hf_str pattern, struct hf_str text) {
+  char around[PATTERN_MAX + 2];
+  if (pattern.len > PATTERN_MAX)
+    return false;
+  around[0] = '*';
+  memcpy(around + 1, pattern.ptr, pattern.len);
+  around[pattern.len + 1] = '*';
+  const struct text whole = {{text}};
+  return match((struct hf_str){around, pattern.len + 2}, &whole);
+}
+
 size_t hf_pattern_rank(struct hf_str pattern) {
   size_t literals = 0;
   for (size_t i = 0; i < pattern.len; i++)
@@ -102,6 +115,32 @@ const struct hf_server_settings *hf_settings_server(const struct hf_settings *se
     if (hf_str_equal(settings->servers[i].name, name))
       return &settings->servers[i];
   return NULL;
+}
+
+static bool same_strings(struct hf_strings a, struct hf_strings b) {
+  if (a.count != b.count)
+    return false;
+  for (size_t i = 0; i < a.count; i++)
+    if (!hf_str_equal(a.item[i], b.item[i]))
+      return false;
+  return true;
+}
+
+static bool same_statuses(const struct hf_server_settings *a, const struct hf_server_settings *b) {
+  return a->not_executed_count == b->not_executed_count &&
+         (a->not_executed_count == 0 ||
+          memcmp(a->not_executed, b->not_executed, a->not_executed_count * sizeof a->not_executed[0]) == 0);
+}
+
+bool hf_server_settings_same_upstream(const struct hf_server_settings *a, const struct hf_server_settings *b) {
+  return a->transport == b->transport && a->disabled == b->disabled && hf_str_equal(a->command, b->command) &&
+         same_strings(a->args, b->args) && same_strings(a->env, b->env) && hf_str_equal(a->cwd, b->cwd) &&
+         hf_str_equal(a->url, b->url) && same_strings(a->headers, b->headers) && hf_str_equal(a->proxy, b->proxy) &&
+         hf_str_equal(a->ca_file, b->ca_file) && hf_str_equal(a->cert_file, b->cert_file) &&
+         hf_str_equal(a->key_file, b->key_file) && a->tls_verify == b->tls_verify &&
+         a->max_connections == b->max_connections && a->era == b->era && a->instance == b->instance &&
+         a->stateful == b->stateful && a->start_timeout == b->start_timeout && a->idle_stop == b->idle_stop &&
+         a->keepalive == b->keepalive && a->max_message == b->max_message && same_statuses(a, b);
 }
 
 struct hf_settings *hf_settings_new(void) {

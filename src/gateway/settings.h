@@ -24,7 +24,7 @@ struct hf_policy {
 
 enum hf_transport_kind { HF_TRANSPORT_STDIO, HF_TRANSPORT_HTTP };
 
-enum hf_instance { HF_INSTANCE_SHARED, HF_INSTANCE_SESSION };
+enum hf_instance_mode { HF_INSTANCE_SHARED, HF_INSTANCE_SESSION };
 
 enum hf_start { HF_START_LAZY, HF_START_EAGER };
 
@@ -56,7 +56,7 @@ struct hf_server_settings {
   uint32_t max_connections;
 
   enum hf_era era; /* UNKNOWN: probe */
-  enum hf_instance instance;
+  enum hf_instance_mode instance;
   bool stateful; /* no silent renewal of a lost session, no re-send */
   enum hf_start start;
   hf_time start_timeout; /* spawn or connect, probe and handshake */
@@ -138,8 +138,14 @@ const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settin
 
 const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name);
 
+/* Would an upstream opened with `a` be the same if opened with `b`? Policies don't matter to it. */
+bool hf_server_settings_same_upstream(const struct hf_server_settings *a, const struct hf_server_settings *b);
+
 /* Does `pattern` (where `*` stands for any run of characters) match the two texts joined by "__"? */
 bool hf_pattern_match(struct hf_str pattern, struct hf_str server, struct hf_str tool);
+
+/* Does `pattern` match some part of `text`? */
+bool hf_pattern_inside(struct hf_str pattern, struct hf_str text);
 
 /* Is there any text that both patterns match? */
 bool hf_pattern_overlap(struct hf_str a, struct hf_str b);

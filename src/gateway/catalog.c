@@ -1,0 +1,437 @@
+#include "gateway/catalog.h"
+
+#include "base/alloc.h"
+#include "gateway/gateway.h"
+#include "mcp/compose.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+enum { CATALOG_BYTES_MAX = 64 << 20, NEAR_MAX = 3, NEAR_NAME_MAX = 128, REF_NODES_MAX = 64 };
+
+/* A list is not loaded again sooner than this for the sake of one unknown name. */
+#define RELIST_AFTER HF_SECONDS(5)
+
+static struct hf_names *names_of(struct hf_gateway *gateway, enum hf_list_kind kind) {
+  return kind == HF_LIST_PROMPTS ? &gateway->prompt_names : &gateway->tool_names;
+}
+
+static bool is_named(enum hf_list_kind kind) {
+  return kind == HF_LIST_TOOLS || kind == HF_LIST_PROMPTS;
+}
+
+bool hf_catalog_settle(struct hf_client *client) {
+  bool settled = true;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (!instance)
+      continue;
+    if (instance->phase == HF_UPSTREAM_IDLE && instance->lists[HF_LIST_TOOLS].state == HF_LISTING_NONE)
+      hf_instance_start(instance);
+    else if (hf_instance_settled(instance) || instance->phase == HF_UPSTREAM_IDLE)
+      continue;
+    settled = false;
+  }
+  return settled;
+}
+
+void hf_catalog_learn(struct hf_instance *instance, enum hf_list_kind kind) {
+  const struct hf_items *items = &instance->lists[kind].items;
+  for (size_t i = 0; is_named(kind) && i < items->count; i++) {
+    struct hf_name *name;
+    if (hf_names_add(names_of(instance->gateway, kind), instance->settings->name, items->item[i].key, &name) < 0)
+      hf_log_event(instance->gateway->loop->log, HF_LOG_WARN, "name cannot be shown",
+                   HF_LOG_STR("server", instance->settings->name), HF_LOG_STR("name", items->item[i].key));
+  }
+}
+
+static bool is_hidden(const struct hf_instance *instance, enum hf_list_kind kind, struct hf_str key) {
+  if (kind != HF_LIST_TOOLS)
+    return false;
+  const struct hf_tool_settings *tool = hf_settings_tool(instance->config, instance->settings->name, key);
+  return tool && tool->hidden;
+}
+
+/* One item: its own bytes, with the name it is shown by. */
+static int write_item(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_json_writer *w) {
+  if (client->server || !is_named(kind)) {
+    hf_json_write_raw(w, item->raw);
+    return 0;
+  }
+  struct hf_name *name;
+  int r = hf_names_add(names_of(client->gateway, kind), instance->settings->name, item->key, &name);
+  if (r < 0)
+    return r;
+  struct hf_buf text;
+  hf_buf_init(&text, CATALOG_BYTES_MAX);
+  size_t head = (size_t)(item->raw_key.ptr - item->raw.ptr);
+  r = hf_buf_append(&text, item->raw.ptr, head);
+  if (r == 0)
+    r = hf_json_escape(&text, name->exposed);
+  size_t tail = head + item->raw_key.len;
+  if (r == 0)
+    r = hf_buf_append(&text, item->raw.ptr + tail, item->raw.len - tail);
+  if (r == 0)
+    hf_json_write_raw(w, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
+}
+
+static void write_instance(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
+                           struct hf_map *seen, struct hf_json_writer *w) {
+  const struct hf_listing *listing = &instance->lists[kind];
+  if (listing->state != HF_LISTING_KNOWN)
+    return;
+  for (size_t i = 0; i < listing->items.count; i++) {
+    const struct hf_item *item = &listing->items.item[i];
+    if (is_hidden(instance, kind, item->key))
+      continue;
+    /* The same URI of a second server would never be reached: the first one serves it. */
+    if (!is_named(kind) && (hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0))
+      continue;
+    if (write_item(client, instance, kind, item, w) < 0)
+      hf_log_event(client->gateway->loop->log, HF_LOG_WARN, "item left out of the list",
+                   HF_LOG_STR("server", instance->settings->name), HF_LOG_STR("name", item->key));
+  }
+}
+
+static void answer_list(struct hf_exchange *exchange, enum hf_list_kind kind) {
+  struct hf_client *client = exchange->client;
+  struct hf_buf result;
+  hf_buf_init(&result, CATALOG_BYTES_MAX);
+  struct hf_map seen;
+  hf_map_init(&seen, (size_t)HF_LIST_ITEMS_MAX * 16);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &result);
+  hf_json_write_object(&w);
+  hf_json_write_key_str(&w, hf_method_info(hf_list_method(kind))->list);
+  hf_json_write_array(&w);
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (instance)
+      write_instance(client, instance, kind, &seen, &w);
+  }
+  hf_json_write_array_end(&w);
+  if (exchange->era == HF_ERA_MODERN) {
+    hf_json_write_member_str(&w, "resultType", HF_STR("complete"));
+    hf_json_write_member_int(&w, "ttlMs", client->gateway->settings->limits.list_ttl / HF_MS(1));
+    hf_json_write_member_str(&w, "cacheScope", HF_STR("private"));
+  }
+  hf_json_write_object_end(&w);
+  hf_map_deinit(&seen);
+  client->listed |= 1U << kind;
+  if (hf_json_write_finish(&w) == 0)
+    hf_exchange_result(exchange, hf_buf_str(&result));
+  else
+    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("the list is too large"), (struct hf_str){NULL, 0});
+  hf_buf_deinit(&result);
+}
+
+static enum hf_list_kind kind_listed_by(enum hf_method method) {
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++)
+    if (hf_list_method((enum hf_list_kind)kind) == method)
+      return (enum hf_list_kind)kind;
+  return HF_LIST_COUNT;
+}
+
+/* Nothing is waited for that is known, stale or not: a slow server delays a list once at most. */
+static bool list_is_known(struct hf_client *client, enum hf_list_kind kind) {
+  bool known = true;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (!instance)
+      continue;
+    hf_instance_refresh(instance, kind);
+    const struct hf_listing *listing = &instance->lists[kind];
+    bool stale = listing->loading && listing->fresh_until <= client->gateway->loop->now;
+    if ((listing->state == HF_LISTING_NONE && instance->phase != HF_UPSTREAM_DOWN &&
+         instance->phase != HF_UPSTREAM_PARKED) ||
+        stale)
+      known = false;
+  }
+  return known;
+}
+
+void hf_catalog_list(struct hf_exchange *exchange) {
+  enum hf_list_kind kind = kind_listed_by(exchange->request.method);
+  if (exchange->request.at[HF_FIELD_CURSOR]) {
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("unknown cursor: lists are given whole, on one page"),
+                      (struct hf_str){NULL, 0});
+    return;
+  }
+  if (!list_is_known(exchange->client, kind) && !exchange->wait_over) {
+    hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, hf_catalog_list);
+    return;
+  }
+  answer_list(exchange, kind);
+}
+
+/* The prompt or resource that completion/complete is about. */
+static int read_ref(struct hf_exchange *exchange, enum hf_list_kind *ret_kind, struct hf_str *ret_key) {
+  struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_REF);
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.max_nodes = REF_NODES_MAX;
+  options.tree_depth = 1;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  int r = raw.ptr ? hf_json_scan_feed(&scan, raw.ptr, raw.len, true) : HF_ERR_NOTFOUND;
+  if (r == 0 && scan.nodes[0].type != HF_JSON_OBJECT)
+    r = HF_ERR_INVALID;
+  if (r == 0) {
+    struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
+    uint32_t node;
+    *ret_kind = HF_LIST_PROMPTS;
+    r = hf_json_member(&doc, 0, HF_STR("name"), &node);
+    if (r < 0) {
+      *ret_kind = HF_LIST_TEMPLATES;
+      r = hf_json_member(&doc, 0, HF_STR("uri"), &node);
+    }
+    struct hf_str key;
+    if (r == 0)
+      r = hf_json_string(&doc, node, &exchange->arena, &key);
+    if (r == 0) {
+      *ret_key = hf_arena_copy(&exchange->arena, key);
+      r = ret_key->ptr ? 0 : HF_ERR_NOMEM;
+    }
+  }
+  hf_json_scan_deinit(&scan);
+  return r < 0 ? HF_ERR_INVALID : 0;
+}
+
+/* Does `uri` begin as the template does before its first variable? */
+static bool template_fits(struct hf_str pattern, struct hf_str uri) {
+  size_t fixed = 0;
+  while (fixed < pattern.len && pattern.ptr[fixed] != '{')
+    fixed++;
+  return fixed > 0 && hf_str_starts(uri, (struct hf_str){pattern.ptr, fixed});
+}
+
+static bool instance_offers(const struct hf_instance *instance, struct hf_str uri, bool by_template) {
+  if (!by_template)
+    return hf_listing_find(&instance->lists[HF_LIST_RESOURCES], uri) ||
+           hf_listing_find(&instance->lists[HF_LIST_TEMPLATES], uri);
+  const struct hf_items *items = &instance->lists[HF_LIST_TEMPLATES].items;
+  for (size_t i = 0; i < items->count; i++)
+    if (template_fits(items->item[i].key, uri))
+      return true;
+  return false;
+}
+
+bool hf_catalog_offers(const struct hf_instance *instance, struct hf_str uri) {
+  return instance_offers(instance, uri, false) || instance_offers(instance, uri, true);
+}
+
+/* Who serves a URI: who lists it, else whose template fits, else the only one there is. */
+static struct hf_instance *find_by_uri(struct hf_client *client, struct hf_str uri) {
+  struct hf_instance *only = NULL;
+  size_t count = 0;
+  for (int by_template = 0; by_template <= 1; by_template++) {
+    for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+         server = hf_client_next_server(client, server)) {
+      struct hf_instance *instance = hf_server_instance(server, client);
+      if (!instance)
+        continue;
+      if (instance_offers(instance, uri, by_template))
+        return instance;
+      if (by_template && instance->lists[HF_LIST_RESOURCES].state != HF_LISTING_ABSENT) {
+        only = instance;
+        count++;
+      }
+    }
+  }
+  return count == 1 ? only : NULL;
+}
+
+static int set_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_str name) {
+  struct hf_target_tool *target = &exchange->target;
+  const struct hf_tool_settings *tool = NULL;
+  target->safety = HF_SAFETY_READ_ONLY; /* prompts, resources and completions only read */
+  if (kind == HF_LIST_TOOLS) {
+    tool = hf_settings_tool(instance->config, instance->settings->name, name);
+    target->safety = item ? item->annotated : HF_SAFETY_UNSAFE;
+    if (tool && tool->has_safety)
+      target->safety = tool->safety;
+  }
+  target->policy = tool && tool->has_policy ? &tool->policy : &instance->settings->policy;
+  target->transient_errors =
+      tool && tool->transient_errors.count ? &tool->transient_errors : &instance->settings->transient_errors;
+  target->listed = item != NULL || kind != HF_LIST_TOOLS;
+  target->name = name.ptr ? hf_arena_copy(&exchange->arena, name) : name;
+  if (name.ptr && !target->name.ptr)
+    return HF_ERR_NOMEM;
+
+  /* A caller's inventions share one breaker, so that they cannot fill the table. */
+  struct hf_str breaker = kind != HF_LIST_TOOLS ? hf_method_info(exchange->request.method)->name
+                          : item                ? name
+                                                : HF_STR("_unlisted");
+  int r = hf_provider_tool_get(instance->provider, breaker, &target->policy->breaker, &target->breaker);
+  if (r == 0) {
+    target->instance = hf_instance_ref(instance);
+    target->config = hf_settings_ref(instance->config);
+  }
+  return r;
+}
+
+static int resolve_uri(struct hf_exchange *exchange, enum hf_list_kind kind, struct hf_str uri) {
+  struct hf_instance *instance = find_by_uri(exchange->client, uri);
+  if (instance)
+    return set_target(exchange, instance, kind, NULL, (struct hf_str){NULL, 0});
+  return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
+}
+
+/* The server and its own name for what the client calls `shown`. */
+static int find_server(struct hf_exchange *exchange, enum hf_list_kind kind, struct hf_str shown,
+                       struct hf_server **ret_server, struct hf_str *ret_own) {
+  struct hf_client *client = exchange->client;
+  if (client->server) {
+    *ret_server = hf_client_next_server(client, NULL);
+    *ret_own = shown;
+    return *ret_server ? 0 : HF_ERR_NOTFOUND;
+  }
+  const struct hf_name *name = hf_names_find(names_of(client->gateway, kind), shown);
+  if (name) {
+    *ret_server = hf_gateway_server(client->gateway, name->server);
+    *ret_own = name->original;
+    return *ret_server ? 0 : HF_ERR_NOTFOUND;
+  }
+  return hf_catalog_settle(client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
+}
+
+/* A list that is known and lacks the name may be old: it is loaded again once, not for each invention. */
+static int judge_missing(struct hf_exchange *exchange, struct hf_instance *instance, struct hf_listing *listing) {
+  if (listing->state == HF_LISTING_ABSENT)
+    return HF_ERR_NOTFOUND;
+  if (listing->loading && !exchange->wait_over)
+    return HF_ERR_AGAIN;
+  hf_time now = instance->gateway->loop->now;
+  if (instance->phase == HF_UPSTREAM_READY && !exchange->wait_over && now - listing->loaded_at >= RELIST_AFTER) {
+    hf_listing_load(listing);
+    return HF_ERR_AGAIN;
+  }
+  return HF_ERR_NOTFOUND;
+}
+
+static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, struct hf_str shown) {
+  struct hf_server *server;
+  struct hf_str own;
+  int r = find_server(exchange, kind, shown, &server, &own);
+  if (r < 0)
+    return r;
+  struct hf_instance *instance = hf_server_instance(server, exchange->client);
+  if (!instance)
+    return HF_ERR_UNAVAILABLE;
+  if (is_hidden(instance, kind, own))
+    return HF_ERR_NOTFOUND;
+
+  struct hf_listing *listing = &instance->lists[kind];
+  const struct hf_item *item = hf_listing_find(listing, own);
+  if (!item && listing->state == HF_LISTING_NONE) {
+    if (instance->phase == HF_UPSTREAM_IDLE)
+      hf_instance_start(instance);
+    bool hopeless = instance->phase == HF_UPSTREAM_DOWN || instance->phase == HF_UPSTREAM_PARKED;
+    if (!hopeless && !exchange->wait_over)
+      return HF_ERR_AGAIN;
+  } else if (!item && listing->state != HF_LISTING_FAILED) {
+    r = judge_missing(exchange, instance, listing);
+    if (r < 0)
+      return r;
+  }
+  return set_target(exchange, instance, kind, item, own);
+}
+
+int hf_catalog_resolve(struct hf_exchange *exchange) {
+  const struct hf_message *request = &exchange->request;
+  enum hf_list_kind kind = request->method == HF_METHOD_TOOLS_CALL ? HF_LIST_TOOLS : HF_LIST_PROMPTS;
+  struct hf_str key = request->name;
+  switch (hf_method_info(request->method)->target) {
+  case HF_TARGET_NAME:
+    return key.ptr ? resolve_name(exchange, kind, key) : HF_ERR_INVALID;
+  case HF_TARGET_URI:
+    return request->uri.ptr ? resolve_uri(exchange, HF_LIST_RESOURCES, request->uri) : HF_ERR_INVALID;
+  case HF_TARGET_REF:
+    if (read_ref(exchange, &kind, &key) < 0)
+      return HF_ERR_INVALID;
+    return kind == HF_LIST_PROMPTS ? resolve_name(exchange, kind, key) : resolve_uri(exchange, kind, key);
+  case HF_TARGET_NONE:
+  case HF_TARGET_TASK:
+    break;
+  }
+  return HF_ERR_NOTFOUND;
+}
+
+/* Levenshtein's distance, case folded, of names cut to NEAR_NAME_MAX. */
+static unsigned distance(struct hf_str a, struct hf_str b) {
+  unsigned row[NEAR_NAME_MAX + 1];
+  size_t la = a.len < NEAR_NAME_MAX ? a.len : NEAR_NAME_MAX;
+  size_t lb = b.len < NEAR_NAME_MAX ? b.len : NEAR_NAME_MAX;
+  for (size_t j = 0; j <= lb; j++)
+    row[j] = (unsigned)j;
+  for (size_t i = 1; i <= la; i++) {
+    unsigned diagonal = row[0];
+    row[0] = (unsigned)i;
+    for (size_t j = 1; j <= lb; j++) {
+      bool same = (a.ptr[i - 1] | 0x20) == (b.ptr[j - 1] | 0x20);
+      unsigned best = diagonal + (same ? 0 : 1);
+      unsigned step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+      diagonal = row[j];
+      row[j] = step < best ? step : best;
+    }
+  }
+  return row[lb];
+}
+
+struct near {
+  struct hf_str name;
+  unsigned distance;
+};
+
+static void consider(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str name) {
+  unsigned d = distance(wanted, name);
+  bool related = d <= wanted.len / 3 + 1;
+  for (size_t i = 0; related && i < NEAR_MAX; i++) {
+    if (near[i].name.ptr && near[i].distance <= d)
+      continue;
+    memmove(near + i + 1, near + i, (NEAR_MAX - 1 - i) * sizeof near[0]);
+    near[i] = (struct near){name, d};
+    return;
+  }
+}
+
+/* A client that forgot the server's name in front, or put one too many, means the same tool. */
+static void consider_item(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str own, struct hf_str shown) {
+  struct near before[NEAR_MAX];
+  memcpy(before, near, sizeof before);
+  consider(near, wanted, shown);
+  if (memcmp(before, near, sizeof before) == 0 && distance(wanted, own) <= 1) {
+    near[NEAR_MAX - 1] = (struct near){shown, 1};
+  }
+}
+
+int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out) {
+  struct hf_client *client = exchange->client;
+  enum hf_list_kind kind = exchange->request.method == HF_METHOD_TOOLS_CALL ? HF_LIST_TOOLS : HF_LIST_PROMPTS;
+  struct near near[NEAR_MAX] = {0};
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    for (size_t i = 0; instance && i < instance->lists[kind].items.count; i++) {
+      struct hf_str own = instance->lists[kind].items.item[i].key;
+      struct hf_name *name;
+      if (is_hidden(instance, kind, own))
+        continue;
+      if (client->server)
+        consider(near, exchange->request.name, own);
+      else if (hf_names_add(names_of(client->gateway, kind), instance->settings->name, own, &name) == 0)
+        consider_item(near, exchange->request.name, own, name->exposed);
+    }
+  }
+  int r = 0;
+  for (size_t i = 0; r == 0 && i < NEAR_MAX && near[i].name.ptr; i++)
+    r = hf_buf_printf(out, "%s'%.*s'", i ? ", " : "", HF_STR_FMT(near[i].name));
+  return r;
+}

@@ -1,0 +1,30 @@
+/* What a client sees of all servers together: merged lists, and the way from a shown name or URI to its server.
+ *
+ * Lists are in the order of the configuration, then of each server. At the endpoint of all servers tools and prompts
+ * carry their server's name in front; at a server's own endpoint they are as they are. Resources keep their URIs. */
+#ifndef HF_GATEWAY_CATALOG_H
+#define HF_GATEWAY_CATALOG_H
+
+#include "gateway/exchange.h"
+
+/* Answers a list request. */
+void hf_catalog_list(struct hf_exchange *exchange);
+
+/* Finds the target of a request that names a tool, a prompt or a resource, and fills exchange->target in. Returns 0,
+ * HF_ERR_AGAIN (servers or lists that may have it are not known yet; never once the wait is over), or HF_ERR_NOTFOUND,
+ * HF_ERR_UNAVAILABLE (its server cannot be used by this client), HF_ERR_LIMIT, HF_ERR_INVALID (names nothing). */
+int hf_catalog_resolve(struct hf_exchange *exchange);
+
+/* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. */
+int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out);
+
+/* Enters the names of a list that was loaded, so that they are known before a client asks for the merged list. */
+void hf_catalog_learn(struct hf_instance *instance, enum hf_list_kind kind);
+
+/* True if the upstream lists this URI, or has a template that fits it. */
+bool hf_catalog_offers(const struct hf_instance *instance, struct hf_str uri);
+
+/* Starts what is not started, and says whether everything in the client's sight is settled. */
+bool hf_catalog_settle(struct hf_client *client);
+
+#endif

@@ -1,0 +1,175 @@
+#include "gateway/exchange.h"
+
+#include "base/alloc.h"
+#include "gateway/outcome.h"
+#include "gateway/pipeline.h"
+#include "gateway/question.h"
+#include "gateway/subscription.h"
+#include "mcp/compose.h"
+
+enum { EXCHANGE_ARENA_MAX = 1 << 20, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };
+
+static void timer_due(struct hf_timer *timer) {
+  struct hf_exchange *exchange = HF_CONTAINER_OF(timer, struct hf_exchange, timer);
+  if (exchange->stage == HF_STAGE_CALLING) {
+    hf_pipeline_timer(exchange);
+  } else if (exchange->stage == HF_STAGE_WAITING) {
+    exchange->wait_over = true;
+    exchange->resume(exchange);
+  }
+}
+
+struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply) {
+  struct hf_gateway *gateway = client->gateway;
+  struct hf_exchange *exchange = hf_calloc(1, sizeof *exchange);
+  if (!exchange)
+    return NULL;
+  if (hf_timer_init(gateway->loop, &exchange->timer, timer_due) < 0) {
+    hf_free(exchange);
+    return NULL;
+  }
+  hf_list_init(&exchange->waiting);
+  hf_list_init(&exchange->at_instance);
+  hf_list_init(&exchange->job.link);
+  hf_arena_init(&exchange->arena, EXCHANGE_ARENA_MAX);
+  exchange->client = client;
+  exchange->reply = reply;
+  exchange->started = gateway->loop->now;
+  exchange->number = gateway->next_call++;
+  hf_message_move(&exchange->request, request);
+  hf_list_push_back(&client->exchanges, &exchange->link);
+  client->exchange_count++;
+  gateway->calls++;
+  reply->exchange = exchange;
+  return exchange;
+}
+
+/* Out of every list; what points to it from outside points no more. */
+static void detach(struct hf_exchange *exchange) {
+  if (exchange->stage == HF_STAGE_DONE)
+    return;
+  struct hf_gateway *gateway = exchange->client->gateway;
+  if (exchange->stage == HF_STAGE_LISTENING)
+    hf_subscription_forget_listen(exchange);
+  hf_question_void(exchange);
+  exchange->stage = HF_STAGE_DONE;
+  hf_list_remove(&exchange->link);
+  hf_list_remove(&exchange->waiting);
+  hf_list_remove(&exchange->at_instance);
+  hf_job_cancel(&exchange->job);
+  hf_timer_stop(gateway->loop, &exchange->timer);
+  exchange->client->exchange_count--;
+  if (exchange->reply)
+    exchange->reply->exchange = NULL;
+  exchange->reply = NULL;
+}
+
+/* The pipeline drops the exchange itself when it has left its own loop. */
+static void release(struct hf_exchange *exchange) {
+  if (exchange->stepping)
+    return;
+  struct hf_gateway *gateway = exchange->client ? exchange->client->gateway : NULL;
+  hf_timer_deinit(gateway->loop, &exchange->timer);
+  hf_settings_free(exchange->target.config);
+  hf_instance_unref(exchange->target.instance);
+  hf_message_deinit(&exchange->request);
+  hf_arena_deinit(&exchange->arena);
+  hf_free(exchange);
+  hf_gateway_call_ended(gateway);
+}
+
+void hf_exchange_drop(struct hf_exchange *exchange) {
+  detach(exchange);
+  release(exchange);
+}
+
+void hf_exchange_finish(struct hf_exchange *exchange, int http_status, struct hf_pieces *text) {
+  struct hf_reply *reply = exchange->reply;
+  detach(exchange);
+  if (reply)
+    reply->ops->finish(reply, http_status, text);
+  release(exchange);
+}
+
+static void finish_text(struct hf_exchange *exchange, int http_status, struct hf_buf *text) {
+  struct hf_pieces pieces;
+  hf_pieces_init(&pieces);
+  struct hf_blob *blob = hf_blob_take(text);
+  if (blob && hf_pieces_add(&pieces, blob, hf_blob_str(blob)) == 0)
+    hf_exchange_finish(exchange, http_status, &pieces);
+  else
+    hf_exchange_finish(exchange, 500, &pieces); /* empty: the front says what it can without memory */
+  hf_blob_unref(blob);
+  hf_pieces_deinit(&pieces);
+}
+
+void hf_exchange_result(struct hf_exchange *exchange, struct hf_str result) {
+  struct hf_buf text;
+  hf_buf_init(&text, ANSWER_MAX);
+  if (hf_compose_result(&text, exchange->request.id, result) < 0)
+    hf_buf_deinit(&text);
+  finish_text(exchange, text.len ? 200 : 500, &text);
+  hf_buf_deinit(&text);
+}
+
+/* What the modern HTTP transport wants; a failure behind the gateway is no failure of the exchange. */
+static int status_of(int code) {
+  switch (code) {
+  case HF_RPC_METHOD_NOT_FOUND:
+    return 404;
+  case HF_RPC_PARSE_ERROR:
+  case HF_RPC_INVALID_REQUEST:
+  case HF_RPC_HEADER_MISMATCH:
+  case HF_RPC_MISSING_CAPABILITY:
+  case HF_RPC_UNSUPPORTED_VERSION:
+    return 400;
+  default:
+    return 200;
+  }
+}
+
+void hf_exchange_error(struct hf_exchange *exchange, int code, struct hf_str message, struct hf_str data) {
+  struct hf_buf text;
+  hf_buf_init(&text, ANSWER_MAX);
+  if (hf_compose_error(&text, exchange->request.id, code, message, data) < 0)
+    hf_buf_deinit(&text);
+  finish_text(exchange, text.len ? status_of(code) : 500, &text);
+  hf_buf_deinit(&text);
+}
+
+void hf_exchange_end_cancelled(struct hf_exchange *exchange) {
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  if (exchange->reply)
+    (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, HF_STR("cancelled by the client"), &text);
+  hf_exchange_finish(exchange, HF_STATUS_CANCELLED, &text);
+  hf_pieces_deinit(&text);
+}
+
+void hf_exchange_cancel(struct hf_exchange *exchange) {
+  if (exchange->stage == HF_STAGE_CALLING)
+    hf_pipeline_cancel(exchange);
+  else
+    hf_exchange_end_cancelled(exchange);
+}
+
+void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)(struct hf_exchange *exchange)) {
+  struct hf_gateway *gateway = exchange->client->gateway;
+  exchange->resume = resume;
+  if (exchange->stage == HF_STAGE_WAITING)
+    return;
+  exchange->stage = HF_STAGE_WAITING;
+  hf_list_push_back(&gateway->waiting, &exchange->waiting);
+  hf_timer_set(gateway->loop, &exchange->timer, hf_time_add(gateway->loop->now, wait));
+}
+
+void hf_exchange_go_on(struct hf_exchange *exchange) {
+  hf_list_remove(&exchange->waiting);
+  hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
+  exchange->stage = HF_STAGE_NEW;
+}
+
+void hf_exchange_message(struct hf_exchange *exchange, struct hf_pieces *text) {
+  if (exchange->reply)
+    exchange->reply->ops->message(exchange->reply, text);
+}

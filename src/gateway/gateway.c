@@ -1,0 +1,339 @@
+#include "gateway/gateway.h"
+
+#include "base/alloc.h"
+#include "gateway/exchange.h"
+#include "gateway/session.h"
+#include "gateway/subscription.h"
+
+enum { SERVERS_MAX = 1000, NAMES_MAX = 1 << 18 };
+
+static void wake_waiting(struct hf_job *job);
+static void announce_changes(struct hf_job *job);
+static void drain_due(struct hf_timer *timer);
+
+static void server_free(struct hf_server *server) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &server->own)
+  hf_instance_retire(HF_CONTAINER_OF(it, struct hf_instance, link));
+  if (server->shared)
+    hf_instance_retire(server->shared);
+  hf_list_remove(&server->link);
+  hf_settings_free(server->config);
+  hf_free(server);
+}
+
+static int server_new(struct hf_gateway *gateway, struct hf_settings *config, const struct hf_server_settings *settings,
+                      struct hf_server **ret_server) {
+  struct hf_server *server = hf_calloc(1, sizeof *server);
+  if (!server)
+    return HF_ERR_NOMEM;
+  server->gateway = gateway;
+  server->config = hf_settings_ref(config);
+  server->settings = settings;
+  hf_list_init(&server->link);
+  hf_list_init(&server->own);
+  int r = 0;
+  if (!settings->disabled && settings->instance == HF_INSTANCE_SHARED)
+    r = hf_instance_new(gateway, config, settings, NULL, HF_STR("{}"), &server->shared);
+  if (r < 0) {
+    server_free(server);
+    return r;
+  }
+  *ret_server = server;
+  return 0;
+}
+
+static int add_server(struct hf_gateway *gateway, struct hf_settings *config,
+                      const struct hf_server_settings *settings) {
+  struct hf_server *server;
+  int r = server_new(gateway, config, settings, &server);
+  if (r < 0)
+    return r;
+  r = hf_map_put(&gateway->by_name, settings->name, server);
+  if (r < 0) {
+    server_free(server);
+    return r;
+  }
+  hf_list_push_back(&gateway->servers, &server->link);
+  return 0;
+}
+
+int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
+                   struct hf_gateway **ret_gateway) {
+  struct hf_gateway *gateway = hf_calloc(1, sizeof *gateway);
+  if (!gateway)
+    return HF_ERR_NOMEM;
+  gateway->loop = loop;
+  gateway->factory = *factory;
+  gateway->settings = hf_settings_ref(settings);
+  gateway->next_id = 1;
+  gateway->next_call = hf_random_next(&loop->random) >> 24;
+  hf_list_init(&gateway->servers);
+  hf_list_init(&gateway->clients);
+  hf_list_init(&gateway->waiting);
+  hf_list_init(&gateway->subscriptions);
+  hf_map_init(&gateway->by_name, SERVERS_MAX);
+  hf_names_init(&gateway->tool_names, NAMES_MAX);
+  hf_names_init(&gateway->prompt_names, NAMES_MAX);
+  hf_metrics_init(&gateway->metrics);
+  hf_job_init(&gateway->wake, wake_waiting);
+  hf_job_init(&gateway->announce, announce_changes);
+  int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
+  for (size_t i = 0; r == 0 && i < settings->server_count; i++)
+    r = add_server(gateway, settings, &settings->servers[i]);
+  if (r < 0) {
+    hf_gateway_free(gateway);
+    return r;
+  }
+  hf_settings_free(settings);
+  *ret_gateway = gateway;
+  return 0;
+}
+
+void hf_gateway_free(struct hf_gateway *gateway) {
+  if (!gateway)
+    return;
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->servers)
+  server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+  hf_job_cancel(&gateway->wake);
+  hf_job_cancel(&gateway->announce);
+  hf_timer_deinit(gateway->loop, &gateway->drain_timer);
+  hf_names_deinit(&gateway->tool_names);
+  hf_names_deinit(&gateway->prompt_names);
+  hf_map_deinit(&gateway->by_name);
+  hf_metrics_deinit(&gateway->metrics);
+  hf_settings_free(gateway->settings);
+  hf_free(gateway);
+}
+
+void hf_gateway_start(struct hf_gateway *gateway) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    if (server->shared && server->settings->start == HF_START_EAGER)
+      hf_instance_start(server->shared);
+    if (server->settings->disabled)
+      hf_log_event(gateway->loop->log, HF_LOG_WARN, "server is disabled", HF_LOG_STR("server", server->settings->name),
+                   HF_LOG_STR("reason", server->settings->disabled_reason));
+  }
+}
+
+uint64_t hf_gateway_next_id(struct hf_gateway *gateway) {
+  return gateway->next_id++;
+}
+
+struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_str name) {
+  return hf_map_get(&gateway->by_name, name);
+}
+
+static struct hf_instance *own_instance(struct hf_server *server, struct hf_client *client) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &server->own) {
+    struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
+    if (instance->client == client)
+      return instance;
+  }
+  struct hf_gateway *gateway = server->gateway;
+  if (gateway->own_instances >= gateway->settings->limits.session_upstreams)
+    return NULL;
+  struct hf_str capabilities = client->raw_capabilities ? hf_str_from(client->raw_capabilities) : HF_STR("{}");
+  struct hf_instance *instance;
+  if (hf_instance_new(gateway, server->config, server->settings, client, capabilities, &instance) < 0)
+    return NULL;
+  gateway->own_instances++;
+  hf_list_push_back(&server->own, &instance->link);
+  return instance;
+}
+
+struct hf_instance *hf_server_instance(struct hf_server *server, struct hf_client *client) {
+  if (server->settings->disabled || server->settings->instance == HF_INSTANCE_SHARED)
+    return server->shared;
+  return own_instance(server, client);
+}
+
+void hf_gateway_wake(struct hf_gateway *gateway) {
+  if (!hf_list_empty(&gateway->waiting))
+    hf_job_defer(gateway->loop, &gateway->wake);
+}
+
+/* Each is looked at once, whatever comes and goes meanwhile. */
+static void wake_waiting(struct hf_job *job) {
+  struct hf_gateway *gateway = HF_CONTAINER_OF(job, struct hf_gateway, wake);
+  struct hf_list now;
+  hf_list_init(&now);
+  while (!hf_list_empty(&gateway->waiting)) {
+    struct hf_list *first = gateway->waiting.next;
+    hf_list_remove(first);
+    hf_list_push_back(&now, first);
+  }
+  while (!hf_list_empty(&now)) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(now.next, struct hf_exchange, waiting);
+    hf_list_remove(&exchange->waiting);
+    hf_list_push_back(&gateway->waiting, &exchange->waiting);
+    exchange->resume(exchange);
+  }
+}
+
+static void mark_changed(struct hf_gateway *gateway, const struct hf_instance *instance, unsigned kinds) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->clients) {
+    struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
+    bool sees = !instance || (instance->client ? instance->client == client
+                                               : !client->server || hf_str_equal(hf_str_from(client->server),
+                                                                                 instance->settings->name));
+    if (sees)
+      client->changed |= kinds;
+  }
+  hf_job_defer(gateway->loop, &gateway->announce);
+}
+
+void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, enum hf_list_kind kind) {
+  mark_changed(gateway, instance, 1U << kind);
+}
+
+static void announce_changes(struct hf_job *job) {
+  struct hf_gateway *gateway = HF_CONTAINER_OF(job, struct hf_gateway, announce);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->clients) {
+    struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
+    unsigned changed = client->changed;
+    client->changed = 0;
+    /* Resources and templates share one notice. */
+    if ((changed & 1U << HF_LIST_RESOURCES) &&
+        (client->era != HF_ERA_LEGACY || client->listed & 1U << HF_LIST_RESOURCES))
+      changed &= ~(1U << HF_LIST_TEMPLATES);
+    for (int kind = 0; kind < HF_LIST_COUNT; kind++)
+      if (changed & 1U << kind)
+        hf_subscription_announce(client, (enum hf_list_kind)kind);
+  }
+}
+
+/* Goes over to new settings without touching the upstream, which keeps those it was opened with. */
+static void adopt(struct hf_instance *instance, struct hf_settings *config, const struct hf_server_settings *settings) {
+  hf_settings_free(instance->config);
+  instance->config = hf_settings_ref(config);
+  instance->settings = settings;
+  hf_provider_configure(instance->provider, &settings->provider);
+  if (instance->phase == HF_UPSTREAM_PARKED)
+    instance->upstream->ops->revive(instance->upstream);
+}
+
+static void keep_server(struct hf_server *server, struct hf_settings *config,
+                        const struct hf_server_settings *settings) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &server->own)
+  adopt(HF_CONTAINER_OF(it, struct hf_instance, link), config, settings);
+  if (server->shared)
+    adopt(server->shared, config, settings);
+  hf_settings_free(server->config);
+  server->config = hf_settings_ref(config);
+  server->settings = settings;
+}
+
+/* New servers are made before anything old is touched, so that a failure changes nothing. */
+static int make_changed_servers(struct hf_gateway *gateway, struct hf_settings *settings, struct hf_list *made) {
+  for (size_t i = 0; i < settings->server_count; i++) {
+    struct hf_server *old = hf_gateway_server(gateway, settings->servers[i].name);
+    if (old && hf_server_settings_same_upstream(old->settings, &settings->servers[i]))
+      continue;
+    struct hf_server *server;
+    int r = server_new(gateway, settings, &settings->servers[i], &server);
+    if (r < 0)
+      return r;
+    hf_list_push_back(made, &server->link);
+  }
+  return 0;
+}
+
+static struct hf_server *take_made(struct hf_list *made, const struct hf_server_settings *settings) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, made) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    if (server->settings == settings) {
+      hf_list_remove(&server->link);
+      return server;
+    }
+  }
+  return NULL;
+}
+
+int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, struct hf_error *reterr) {
+  struct hf_list made, order, *it, *tmp;
+  hf_list_init(&made);
+  hf_list_init(&order);
+  struct hf_map by_name;
+  hf_map_init(&by_name, SERVERS_MAX);
+  int r = make_changed_servers(gateway, settings, &made);
+  for (size_t i = 0; r == 0 && i < settings->server_count; i++)
+    r = hf_map_put(&by_name, settings->servers[i].name, gateway); /* reserves the place */
+  if (r < 0) {
+    HF_LIST_FOREACH(it, tmp, &made)
+    server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+    hf_map_deinit(&by_name);
+    return hf_error_set(reterr, r, "cannot set up the new servers: %s", hf_err_text(r));
+  }
+  for (size_t i = 0; i < settings->server_count; i++) {
+    struct hf_server *server = take_made(&made, &settings->servers[i]);
+    if (!server) {
+      server = hf_gateway_server(gateway, settings->servers[i].name);
+      keep_server(server, settings, &settings->servers[i]);
+      hf_list_remove(&server->link);
+    }
+    hf_list_push_back(&order, &server->link);
+    (void)hf_map_put(&by_name, server->settings->name, server);
+  }
+  HF_LIST_FOREACH(it, tmp, &gateway->servers)
+  server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+  HF_LIST_FOREACH(it, tmp, &order) {
+    hf_list_remove(it);
+    hf_list_push_back(&gateway->servers, it);
+  }
+  hf_map_deinit(&gateway->by_name);
+  gateway->by_name = by_name;
+  hf_settings_free(gateway->settings);
+  gateway->settings = settings;
+  hf_gateway_start(gateway);
+  mark_changed(gateway, NULL, (1U << HF_LIST_COUNT) - 1);
+  hf_gateway_wake(gateway);
+  return 0;
+}
+
+void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void *ctx) {
+  gateway->draining = true;
+  gateway->drained = done;
+  gateway->drained_ctx = ctx;
+  struct hf_list *client_it, *client_tmp, *it, *tmp;
+  HF_LIST_FOREACH(client_it, client_tmp, &gateway->clients) {
+    struct hf_client *client = HF_CONTAINER_OF(client_it, struct hf_client, link);
+    HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+      struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
+      if (exchange->stage == HF_STAGE_LISTENING)
+        hf_subscription_end_listen(exchange);
+    }
+  }
+  hf_time wait = gateway->calls ? gateway->settings->limits.drain : 0;
+  hf_timer_set(gateway->loop, &gateway->drain_timer, hf_time_add(gateway->loop->now, wait));
+}
+
+/* Time is up, or nothing is left: what still runs is answered as it stands. */
+static void drain_due(struct hf_timer *timer) {
+  struct hf_gateway *gateway = HF_CONTAINER_OF(timer, struct hf_gateway, drain_timer);
+  struct hf_list *client_it, *client_tmp, *it, *tmp;
+  HF_LIST_FOREACH(client_it, client_tmp, &gateway->clients) {
+    struct hf_client *client = HF_CONTAINER_OF(client_it, struct hf_client, link);
+    HF_LIST_FOREACH(it, tmp, &client->exchanges)
+    hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+  }
+  void (*done)(void *ctx) = gateway->drained;
+  gateway->drained = NULL;
+  hf_timer_stop(gateway->loop, &gateway->drain_timer);
+  if (done)
+    done(gateway->drained_ctx);
+}
+
+void hf_gateway_call_ended(struct hf_gateway *gateway) {
+  gateway->calls--;
+  if (gateway->draining && gateway->calls == 0 && gateway->drained)
+    hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
+}

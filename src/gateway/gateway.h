@@ -1,0 +1,105 @@
+/* The gateway: configured servers, clients, and what they share.
+ *
+ * It is handed its loop, its settings and a factory of upstreams, owns everything between the fronts and the upstreams,
+ * and does no I/O. Everything happens on the loop thread. */
+#ifndef HF_GATEWAY_GATEWAY_H
+#define HF_GATEWAY_GATEWAY_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "gateway/client.h"
+#include "gateway/instance.h"
+#include "gateway/loop.h"
+#include "gateway/metrics.h"
+#include "gateway/settings.h"
+#include "gateway/upstream.h"
+#include "mcp/names.h"
+
+#include <stdint.h>
+
+#define HF_VERSION_TEXT "0.1.0"
+
+/* The gateway's own name towards both sides, as `clientInfo` and `serverInfo`. */
+#define HF_IMPLEMENTATION "{\"name\":\"holdfast\",\"version\":\"" HF_VERSION_TEXT "\"}"
+
+/* One configured server. */
+struct hf_server {
+  struct hf_list link; /* in the gateway's list, in the order of the configuration */
+  struct hf_gateway *gateway;
+  struct hf_settings *config;
+  const struct hf_server_settings *settings; /* in `config` */
+  struct hf_instance *shared;                /* NULL if every client has its own, or it is disabled */
+  struct hf_list own;                        /* the clients' own instances */
+};
+
+struct hf_gateway {
+  struct hf_loop *loop;
+  struct hf_settings *settings;
+  struct hf_upstream_factory factory;
+  struct hf_list servers;
+  struct hf_map by_name; /* to struct hf_server */
+  struct hf_names tool_names;
+  struct hf_names prompt_names;
+  struct hf_list clients;
+  size_t client_count;
+  struct hf_list waiting; /* exchanges that wait for servers or lists */
+  struct hf_job wake;     /* looks through them */
+  struct hf_job announce; /* tells clients what has changed */
+  struct hf_list subscriptions;
+  struct hf_metrics metrics;
+  size_t calls; /* in flight */
+  size_t own_instances;
+  uint64_t next_id; /* upstream ids, question ids: never used twice */
+  uint64_t next_call;
+  uint64_t late_answers;
+  bool draining;
+  void (*drained)(void *ctx);
+  void *drained_ctx;
+  struct hf_timer drain_timer;
+};
+
+/* Takes `settings` on success. Copies `factory`. Returns 0, HF_ERR_NOMEM, or an error of the settings. */
+int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
+                   struct hf_gateway **ret_gateway);
+
+/* Starts what is to be started at once. */
+void hf_gateway_start(struct hf_gateway *gateway);
+
+/* Every client is closed before. */
+void hf_gateway_free(struct hf_gateway *gateway);
+
+/* Goes over to new settings (taken on success): servers that are unchanged stay as they are, also what was learnt about
+ * them; changed and removed ones end when their calls have; parked ones are tried again. */
+int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, struct hf_error *reterr);
+
+/* No new calls; `done` is called when those in flight have ended, or been answered because time was up. */
+void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void *ctx);
+
+/* Prometheus text. */
+int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out);
+
+/* True if it takes calls: not draining, and at least one server usable or not tried yet. Appends a JSON object that
+ * says for each server how it is. */
+bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out);
+
+/* Appends a JSON object: servers with phase, era, breaker, queue, pid, lists; clients; calls. */
+int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out);
+
+uint64_t hf_gateway_next_id(struct hf_gateway *gateway);
+
+struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_str name);
+
+/* The instance that serves this client at this server, made if need be; NULL if there is none (disabled, limit). */
+struct hf_instance *hf_server_instance(struct hf_server *server, struct hf_client *client);
+
+/* Something that waiting exchanges may wait for has happened. */
+void hf_gateway_wake(struct hf_gateway *gateway);
+
+/* A list of this instance has changed for those who have seen it. */
+void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, enum hf_list_kind kind);
+
+/* A call has ended: the last one of a drain ends the drain. */
+void hf_gateway_call_ended(struct hf_gateway *gateway);
+
+#endif

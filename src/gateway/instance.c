@@ -1,0 +1,445 @@
+#include "gateway/instance.h"
+
+#include "base/alloc.h"
+#include "gateway/catalog.h"
+#include "gateway/exchange.h"
+#include "gateway/gateway.h"
+#include "gateway/pipeline.h"
+#include "gateway/question.h"
+#include "gateway/session.h"
+#include "gateway/subscription.h"
+#include "mcp/compose.h"
+
+#include <stdio.h>
+
+enum { OWN_REQUEST_MAX = 1 << 16 };
+
+static void probe(struct hf_instance *instance);
+static void provider_due(struct hf_timer *timer);
+static void upstream_changed(void *owner, const struct hf_upstream_status *status);
+static void upstream_message(void *owner, const struct hf_message *message);
+
+static const struct hf_upstream_events upstream_events = {upstream_changed, upstream_message};
+
+static void instance_free(struct hf_instance *instance);
+
+int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, const struct hf_server_settings *settings,
+                    struct hf_client *client, struct hf_str capabilities, struct hf_instance **ret_instance) {
+  struct hf_instance *instance = hf_calloc(1, sizeof *instance);
+  if (!instance)
+    return HF_ERR_NOMEM;
+  instance->gateway = gateway;
+  instance->client = client;
+  instance->config = hf_settings_ref(config);
+  instance->opened_with = hf_settings_ref(config);
+  instance->settings = settings;
+  instance->refs = 1;
+  instance->log_level = -1;
+  hf_list_init(&instance->link);
+  hf_list_init(&instance->exchanges);
+
+  int r = hf_timer_init(gateway->loop, &instance->provider_timer, provider_due);
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
+    int listing = hf_listing_init(&instance->lists[kind], instance, (enum hf_list_kind)kind);
+    r = r ? r : listing;
+  }
+  if (r == 0) {
+    instance->provider =
+        hf_provider_new(&settings->provider, hf_random_next(&gateway->loop->random), gateway->loop->now);
+    r = instance->provider ? 0 : HF_ERR_NOMEM;
+  }
+  if (r == 0)
+    r = gateway->factory.open(gateway->factory.ctx, settings, capabilities, &upstream_events, instance,
+                              &instance->upstream);
+  if (r < 0) {
+    instance_free(instance);
+    return r;
+  }
+  *ret_instance = instance;
+  return 0;
+}
+
+static void forget_hello(struct hf_instance *instance) {
+  hf_free(instance->version);
+  hf_free(instance->server_info);
+  hf_free(instance->instructions);
+  instance->version = instance->server_info = instance->instructions = NULL;
+}
+
+static void instance_free(struct hf_instance *instance) {
+  if (instance->upstream)
+    instance->upstream->ops->free(instance->upstream);
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++)
+    hf_listing_deinit(&instance->lists[kind]);
+  hf_timer_deinit(instance->gateway->loop, &instance->provider_timer);
+  hf_provider_unref(instance->provider);
+  hf_list_remove(&instance->link);
+  forget_hello(instance);
+  hf_free(instance->reason);
+  hf_settings_free(instance->config);
+  hf_settings_free(instance->opened_with);
+  hf_free(instance);
+}
+
+struct hf_instance *hf_instance_ref(struct hf_instance *instance) {
+  instance->refs++;
+  return instance;
+}
+
+void hf_instance_unref(struct hf_instance *instance) {
+  if (instance && --instance->refs == 0)
+    instance_free(instance);
+}
+
+void hf_instance_retire(struct hf_instance *instance) {
+  if (instance->client)
+    instance->gateway->own_instances--;
+  instance->retired = true;
+  instance->client = NULL;
+  hf_list_remove(&instance->link);
+  hf_subscription_forget_instance(instance);
+  hf_instance_unref(instance);
+}
+
+void hf_instance_start(struct hf_instance *instance) {
+  instance->upstream->ops->start(instance->upstream);
+}
+
+bool hf_instance_settled(const struct hf_instance *instance) {
+  if (instance->phase == HF_UPSTREAM_DOWN || instance->phase == HF_UPSTREAM_PARKED)
+    return true;
+  if (instance->phase != HF_UPSTREAM_READY)
+    return false;
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++)
+    if (instance->lists[kind].state == HF_LISTING_NONE)
+      return false;
+  return true;
+}
+
+/* What the provider decides about a call goes into that call's own queue: two state machines never run inside each
+ * other. */
+static void perform(struct hf_instance *instance, const struct hf_provider_action *action) {
+  switch (action->kind) {
+  case HF_PROVIDER_GRANT: {
+    struct hf_call_event event = {.kind = HF_CALL_PERMIT_GRANTED, .granted = {action->permit}};
+    hf_pipeline_post(hf_pipeline_waiter_exchange(action->waiter), &event);
+    break;
+  }
+  case HF_PROVIDER_REFUSE: {
+    struct hf_call_event event = {.kind = HF_CALL_PERMIT_REFUSED,
+                                  .refused = {action->refuse.reason, action->refuse.retry_at, action->refuse.evidence}};
+    hf_pipeline_post(hf_pipeline_waiter_exchange(action->waiter), &event);
+    break;
+  }
+  case HF_PROVIDER_START_UPSTREAM:
+    instance->upstream->ops->start(instance->upstream);
+    break;
+  case HF_PROVIDER_PROBE_UPSTREAM:
+    probe(instance);
+    break;
+  }
+}
+
+static void step_once(struct hf_instance *instance, const struct hf_provider_event *event) {
+  struct hf_provider_actions actions;
+  int r = hf_provider_step(instance->provider, event, instance->gateway->loop->now, &actions);
+  if (r < 0) {
+    hf_log_event(instance->gateway->loop->log, HF_LOG_ERROR, "provider refused an event",
+                 HF_LOG_STR("server", instance->settings->name), HF_LOG_INT("kind", event->kind));
+    return;
+  }
+  for (unsigned i = 0; i < actions.len; i++)
+    perform(instance, &actions.items[i]);
+}
+
+void hf_instance_step(struct hf_instance *instance, const struct hf_provider_event *event) {
+  struct hf_loop *loop = instance->gateway->loop;
+  step_once(instance, event);
+  while (hf_provider_deadline(instance->provider) <= loop->now)
+    step_once(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
+  hf_timer_set(loop, &instance->provider_timer, hf_provider_deadline(instance->provider));
+}
+
+static void provider_due(struct hf_timer *timer) {
+  struct hf_instance *instance = HF_CONTAINER_OF(timer, struct hf_instance, provider_timer);
+  hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
+}
+
+static char *copy_raw(struct hf_str raw) {
+  return raw.ptr ? hf_strndup(raw.ptr, raw.len) : NULL;
+}
+
+static void take_hello(struct hf_instance *instance, const struct hf_upstream_status *status) {
+  forget_hello(instance);
+  const struct hf_message *hello = status->hello;
+  instance->era = status->era;
+  instance->version = copy_raw(status->version);
+  instance->capabilities = hf_capabilities_read(hf_message_raw(hello, HF_FIELD_RESULT_CAPABILITIES));
+  struct hf_str info = hf_message_raw(hello, HF_FIELD_RESULT_SERVER_INFO);
+  instance->server_info = copy_raw(info.ptr ? info : hf_message_raw(hello, HF_FIELD_META_SERVER_INFO));
+  uint32_t node;
+  if (hf_json_member(&hello->doc, hello->at[HF_FIELD_RESULT], HF_STR("instructions"), &node) == 0 &&
+      hf_json_type(&hello->doc, node) == HF_JSON_STRING)
+    instance->instructions = copy_raw(hf_json_span(&hello->doc, node));
+}
+
+static const bool *kind_capability(const struct hf_instance *instance, enum hf_list_kind kind) {
+  switch (kind) {
+  case HF_LIST_TOOLS:
+    return &instance->capabilities.tools;
+  case HF_LIST_PROMPTS:
+    return &instance->capabilities.prompts;
+  case HF_LIST_RESOURCES:
+  case HF_LIST_TEMPLATES:
+  case HF_LIST_COUNT:
+    break;
+  }
+  return &instance->capabilities.resources;
+}
+
+bool hf_instance_announces(const struct hf_instance *instance, enum hf_list_kind kind) {
+  if (kind == HF_LIST_TOOLS)
+    return instance->capabilities.tools_changed;
+  return kind == HF_LIST_PROMPTS ? instance->capabilities.prompts_changed : instance->capabilities.resources_changed;
+}
+
+static void load_lists(struct hf_instance *instance) {
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
+    if (*kind_capability(instance, (enum hf_list_kind)kind))
+      hf_listing_load(&instance->lists[kind]);
+    else
+      hf_listing_set_absent(&instance->lists[kind]);
+  }
+}
+
+static void tell_level(struct hf_instance *instance) {
+  if (!instance->capabilities.logging || instance->era == HF_ERA_MODERN)
+    return;
+  char raw[32];
+  int n = snprintf(raw, sizeof raw, "\"%s\"", hf_log_level_name(instance->log_level));
+  hf_instance_tell(instance, HF_METHOD_LOGGING_SET_LEVEL, "level", (struct hf_str){raw, (size_t)n});
+}
+
+void hf_instance_set_level(struct hf_instance *instance, int level) {
+  if (!instance->client && instance->log_level >= 0 && instance->log_level <= level)
+    return;
+  instance->log_level = level;
+  tell_level(instance);
+}
+
+static void became_ready(struct hf_instance *instance, const struct hf_upstream_status *status) {
+  take_hello(instance, status);
+  load_lists(instance);
+  if (instance->log_level >= 0)
+    tell_level(instance);
+  hf_subscription_renew(instance);
+  hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_READY});
+}
+
+static void became_down(struct hf_instance *instance, const struct hf_upstream_status *status, hf_time not_before) {
+  hf_instance_step(
+      instance, &(struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_DOWN, .down = {status->evidence, not_before}});
+}
+
+/* A new session of a READY upstream also comes as READY: what was asked of the old one must be asked again. */
+static void upstream_changed(void *owner, const struct hf_upstream_status *status) {
+  struct hf_instance *instance = owner;
+  instance->phase = status->phase;
+  instance->pid = status->pid;
+  instance->starts = status->starts;
+  instance->retry_at = status->retry_at;
+  hf_free(instance->reason);
+  instance->reason = copy_raw(status->reason);
+
+  switch (status->phase) {
+  case HF_UPSTREAM_READY:
+    became_ready(instance, status);
+    break;
+  case HF_UPSTREAM_DOWN:
+    became_down(instance, status, status->retry_at);
+    break;
+  case HF_UPSTREAM_PARKED:
+    became_down(instance, status, HF_TIME_NEVER);
+    break;
+  case HF_UPSTREAM_IDLE: {
+    struct hf_upstream_status stopped = *status;
+    stopped.evidence = HF_EVIDENCE(HF_EVIDENCE_NONE);
+    became_down(instance, &stopped, 0);
+    break;
+  }
+  case HF_UPSTREAM_STARTING:
+    break;
+  }
+  hf_gateway_wake(instance->gateway);
+}
+
+static bool list_kind_of(enum hf_method changed, enum hf_list_kind *ret_kind) {
+  for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
+    if (hf_list_changed_method((enum hf_list_kind)kind) == changed) {
+      *ret_kind = (enum hf_list_kind)kind;
+      return true;
+    }
+  }
+  return false;
+}
+
+static void reload_list(struct hf_instance *instance, enum hf_list_kind kind) {
+  if (instance->lists[kind].state != HF_LISTING_ABSENT)
+    hf_listing_load(&instance->lists[kind]);
+}
+
+static void upstream_message(void *owner, const struct hf_message *message) {
+  struct hf_instance *instance = owner;
+  if (message->kind == HF_MESSAGE_REQUEST)
+    hf_question_ask(instance, NULL, message);
+  else if (message->kind == HF_MESSAGE_NOTIFICATION)
+    hf_instance_message(instance, message);
+}
+
+void hf_instance_message(struct hf_instance *instance, const struct hf_message *message) {
+  enum hf_list_kind kind;
+  if (list_kind_of(message->method, &kind)) {
+    reload_list(instance, kind);
+    if (kind == HF_LIST_RESOURCES)
+      reload_list(instance, HF_LIST_TEMPLATES);
+  } else {
+    hf_subscription_deliver(instance, message);
+  }
+}
+
+void hf_instance_listed(struct hf_instance *instance, enum hf_list_kind kind, bool changed) {
+  hf_catalog_learn(instance, kind);
+  if (changed)
+    hf_gateway_list_changed(instance->gateway, instance, kind);
+  hf_gateway_wake(instance->gateway);
+}
+
+void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind) {
+  struct hf_listing *listing = &instance->lists[kind];
+  if (instance->phase == HF_UPSTREAM_IDLE && listing->state == HF_LISTING_NONE)
+    hf_instance_start(instance);
+  else if (instance->phase == HF_UPSTREAM_READY && !listing->loading &&
+           (listing->state == HF_LISTING_FAILED ||
+            (listing->state == HF_LISTING_KNOWN && listing->fresh_until <= instance->gateway->loop->now)))
+    hf_listing_load(listing);
+}
+
+static void write_meta(const struct hf_instance *instance, struct hf_json_writer *w) {
+  hf_json_write_key(w, "_meta");
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, HF_META_VERSION, hf_str_from(instance->version));
+  hf_json_write_member_raw(w, HF_META_CAPABILITIES, HF_STR("{}"));
+  hf_json_write_member_raw(w, HF_META_CLIENT_INFO, HF_STR(HF_IMPLEMENTATION));
+  hf_json_write_object_end(w);
+}
+
+void hf_instance_post(struct hf_instance *instance, struct hf_pieces *text) {
+  if (instance->phase == HF_UPSTREAM_READY)
+    instance->upstream->ops->post(instance->upstream, NULL, text);
+}
+
+static void ignore_sent(void *ctx, size_t bytes, bool complete) {
+  (void)ctx, (void)bytes, (void)complete;
+}
+
+static void ignore_life(void *ctx) {
+  (void)ctx;
+}
+
+static void ignore_message(void *ctx, const struct hf_message *message) {
+  (void)ctx, (void)message;
+}
+
+static void ignore_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  (void)ctx, (void)evidence, (void)response;
+}
+
+static void probe_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  struct hf_instance *instance = ctx;
+  (void)evidence;
+  instance->probe = NULL;
+  /* Any JSON-RPC answer, also an error, shows a living server. */
+  hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = response != NULL});
+}
+
+static void listen_message(void *ctx, const struct hf_message *message) {
+  upstream_message(ctx, message);
+}
+
+static void listen_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  (void)evidence, (void)response;
+  ((struct hf_instance *)ctx)->listen = NULL;
+}
+
+static const struct hf_attempt_events told_events = {ignore_sent, ignore_life, ignore_message, ignore_done};
+static const struct hf_attempt_events probe_events = {ignore_sent, ignore_life, ignore_message, probe_done};
+static const struct hf_attempt_events listen_events = {ignore_sent, ignore_life, listen_message, listen_done};
+
+/* `key` (NULL: none) and `raw` are the one member of its params besides `_meta`. */
+static int request_own(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw,
+                       const struct hf_attempt_events *events, struct hf_attempt_ref **ret_ref) {
+  struct hf_loop *loop = instance->gateway->loop;
+  uint64_t id = hf_gateway_next_id(instance->gateway);
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  int r = hf_instance_compose(instance, method, id, key, raw, &text);
+  if (r == 0) {
+    struct hf_upstream_request request = {.id = id,
+                                          .method = method,
+                                          .text = &text,
+                                          .connect_by = hf_time_add(loop->now, instance->settings->start_timeout),
+                                          .events = events,
+                                          .ctx = instance};
+    r = instance->upstream->ops->request(instance->upstream, &request, ret_ref);
+  }
+  hf_pieces_deinit(&text);
+  return r;
+}
+
+int hf_instance_compose(const struct hf_instance *instance, enum hf_method method, uint64_t id, const char *key,
+                        struct hf_str raw, struct hf_pieces *ret_text) {
+  char raw_id[24];
+  int n = snprintf(raw_id, sizeof raw_id, "%llu", (unsigned long long)id);
+  struct hf_buf params, text;
+  hf_buf_init(&params, OWN_REQUEST_MAX);
+  hf_buf_init(&text, OWN_REQUEST_MAX);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &params);
+  hf_json_write_object(&w);
+  if (key)
+    hf_json_write_member_raw(&w, key, raw);
+  if (instance->era == HF_ERA_MODERN)
+    write_meta(instance, &w);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  if (r == 0)
+    r = hf_compose_request(&text, (struct hf_str){raw_id, (size_t)n}, hf_method_info(method)->name,
+                           hf_buf_str(&params));
+  if (r == 0)
+    r = hf_pieces_add_copy(ret_text, hf_buf_str(&text));
+  hf_buf_deinit(&params);
+  hf_buf_deinit(&text);
+  return r;
+}
+
+void hf_instance_tell(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw) {
+  struct hf_attempt_ref *ref;
+  if (instance->phase == HF_UPSTREAM_READY)
+    (void)request_own(instance, method, key, raw, &told_events, &ref); /* best effort: nobody waits for it */
+}
+
+static void probe(struct hf_instance *instance) {
+  enum hf_method method = instance->era == HF_ERA_MODERN ? HF_METHOD_DISCOVER : HF_METHOD_PING;
+  if (request_own(instance, method, NULL, HF_STR(""), &probe_events, &instance->probe) < 0)
+    hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = false});
+}
+
+void hf_instance_listen(struct hf_instance *instance, struct hf_str notifications) {
+  if (instance->phase != HF_UPSTREAM_READY || instance->era != HF_ERA_MODERN)
+    return;
+  if (instance->listen)
+    instance->upstream->ops->abort(instance->upstream, instance->listen, HF_STR("superseded"));
+  instance->listen = NULL;
+  (void)request_own(instance, HF_METHOD_SUBSCRIPTIONS_LISTEN, "notifications", notifications, &listen_events,
+                    &instance->listen); /* a server without it is refreshed by time */
+}

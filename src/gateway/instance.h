@@ -1,0 +1,101 @@
+/* One upstream as the gateway uses it: shared by all clients, or one client's own.
+ *
+ * It joins what belongs together: the upstream behind its seam, the provider that hands out permits for it, its lists,
+ * and the exchanges under way at it. Provider actions become events of exchanges here and nowhere else. It is counted
+ * by its exchanges, so that a reload or a client's end retires it without pulling it from under a call. */
+#ifndef HF_GATEWAY_INSTANCE_H
+#define HF_GATEWAY_INSTANCE_H
+
+#include "gateway/capabilities.h"
+#include "gateway/listing.h"
+#include "gateway/loop.h"
+#include "gateway/settings.h"
+#include "gateway/upstream.h"
+#include "policy/provider.h"
+#include "json/write.h"
+
+struct hf_gateway;
+struct hf_server;
+struct hf_client;
+
+struct hf_instance {
+  struct hf_list link; /* in its server's list */
+  struct hf_gateway *gateway;
+  struct hf_client *client; /* whose own it is; NULL: shared */
+  struct hf_settings *config;
+  const struct hf_server_settings *settings; /* in `config` */
+  struct hf_settings *opened_with;           /* what the upstream borrows from; outlives reloads */
+  unsigned refs;
+  bool retired; /* no new exchange comes; freed with the last reference */
+
+  struct hf_upstream *upstream;
+  enum hf_upstream_phase phase;
+  enum hf_era era; /* and the rest of the hello, when READY */
+  struct hf_capabilities capabilities;
+  char *version;      /* owned */
+  char *server_info;  /* raw object, owned, or NULL */
+  char *instructions; /* raw string, owned, or NULL */
+  char *reason;       /* why it is DOWN or PARKED, owned, or NULL */
+  int64_t pid;
+  uint64_t starts;
+  hf_time retry_at;
+
+  struct hf_provider *provider;
+  struct hf_timer provider_timer;
+  struct hf_attempt_ref *probe;  /* a synthetic one, under way */
+  struct hf_attempt_ref *listen; /* subscriptions/listen at a modern upstream, under way */
+
+  struct hf_listing lists[HF_LIST_COUNT];
+  struct hf_list exchanges; /* that call here */
+  int log_level;            /* the one last asked for, or -1 */
+};
+
+/* Opens one, IDLE. `client` NULL: shared. Returns 0 and owned with one reference, or an error of the factory. */
+int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, const struct hf_server_settings *settings,
+                    struct hf_client *client, struct hf_str capabilities, struct hf_instance **ret_instance);
+struct hf_instance *hf_instance_ref(struct hf_instance *instance);
+void hf_instance_unref(struct hf_instance *instance);
+
+/* Takes it out of service: what is under way goes on, then the upstream is stopped and freed. Drops a reference. */
+void hf_instance_retire(struct hf_instance *instance);
+
+/* Asks the upstream to start. */
+void hf_instance_start(struct hf_instance *instance);
+
+/* True once nothing more is to be waited for: READY with its lists loaded (or failed), or DOWN. */
+bool hf_instance_settled(const struct hf_instance *instance);
+
+/* Steps the provider and performs what comes of it. */
+void hf_instance_step(struct hf_instance *instance, const struct hf_provider_event *event);
+
+/* True if the server announces changes of this list. */
+bool hf_instance_announces(const struct hf_instance *instance, enum hf_list_kind kind);
+
+/* A list was loaded, or could not be. */
+void hf_instance_listed(struct hf_instance *instance, enum hf_list_kind kind, bool changed);
+
+/* Loads anew what is stale, for one who is about to read it. */
+void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind);
+
+/* A notification of the upstream that is not about a call under way. Borrows `message`. */
+void hf_instance_message(struct hf_instance *instance, const struct hf_message *message);
+
+/* Composes a request of the gateway's own as this upstream's era wants it. `key` (NULL: none) and `raw` are the one
+ * member of its params besides `_meta`. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
+int hf_instance_compose(const struct hf_instance *instance, enum hf_method method, uint64_t id, const char *key,
+                        struct hf_str raw, struct hf_pieces *ret_text);
+
+/* Sends a message that belongs to no call. `text` is taken. */
+void hf_instance_post(struct hf_instance *instance, struct hf_pieces *text);
+
+/* Sends a request of the gateway's own whose answer nobody waits for. */
+void hf_instance_tell(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw);
+
+/* Asks the server for log lines from this level on, if it is shared by those who asked for less: never for fewer. */
+void hf_instance_set_level(struct hf_instance *instance, int level);
+
+/* Opens the stream of change notices at a modern upstream, in place of the one before. `notifications` is the raw
+ * filter. */
+void hf_instance_listen(struct hf_instance *instance, struct hf_str notifications);
+
+#endif

@@ -1,0 +1,240 @@
+#include "gateway/outcome.h"
+
+#include "gateway/gateway.h"
+#include "mcp/compose.h"
+#include "json/write.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
+
+/* The gateway's own code for a call that failed behind it: outside the range that JSON-RPC reserves. */
+enum { RPC_UPSTREAM_FAILED = -31000 };
+
+struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]) {
+  int n = snprintf(text, HF_CALL_ID_MAX, "c-%" PRIx64, exchange->number);
+  return (struct hf_str){text, (size_t)n};
+}
+
+static hf_time to_ms(hf_time t) {
+  return t / HF_MS(1);
+}
+
+int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
+  char id[HF_CALL_ID_MAX];
+  bool failed = outcome->fault != HF_FAULT_NONE;
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "source", hf_str_from(hf_source_name(HF_SOURCE_LIVE)));
+  if (exchange->target.instance)
+    hf_json_write_member_str(&w, "provider", exchange->target.instance->settings->name);
+  hf_json_write_member_int(&w, "attempts", outcome->attempts);
+  hf_json_write_member_int(&w, "elapsedMs", to_ms(outcome->elapsed));
+  if (failed) {
+    hf_json_write_member_str(&w, "executed", hf_str_from(hf_executed_name(outcome->executed)));
+    hf_json_write_member_str(&w, "reason", hf_str_from(hf_fault_name(outcome->fault)));
+  }
+  if (failed && outcome->retry_after >= 0)
+    hf_json_write_member_int(&w, "retryAfterMs", to_ms(outcome->retry_after));
+  hf_json_write_member_str(&w, "call", hf_outcome_call_id(exchange, id));
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+static struct hf_str shown(struct hf_str s, size_t max) {
+  return (struct hf_str){s.ptr, s.len < max ? s.len : max};
+}
+
+/* What happened, as the end of "the server 'x' …". */
+static const char *const descriptions[HF_FAULT_COUNT] = {
+    [HF_FAULT_UNREACHABLE] = "could not be reached",
+    [HF_FAULT_MISCONFIGURED] = "could not be used as it is configured",
+    [HF_FAULT_BREAKER_OPEN] = "has been failing, so it is given a rest and nothing was sent",
+    [HF_FAULT_LOCAL_LIMIT] = "is busy: a limit of the gateway was reached and nothing was sent",
+    [HF_FAULT_SESSION_LOST] = "had lost its session",
+    [HF_FAULT_NOT_SENT] = "closed the connection before the request was sent",
+    [HF_FAULT_BROKE] = "lost the connection before it answered",
+    [HF_FAULT_TIMED_OUT] = "did not answer in time",
+    [HF_FAULT_RATE_LIMITED] = "refused the call because of its rate limit",
+    [HF_FAULT_REFUSED_UNEXECUTED] = "said that it is unavailable",
+    [HF_FAULT_SERVER_ERROR] = "answered with a server error",
+    [HF_FAULT_BAD_REPLY] = "sent an answer that could not be understood",
+    [HF_FAULT_RPC_ERROR] = "answered with an error",
+    [HF_FAULT_REJECTED] = "rejected the request",
+    [HF_FAULT_UNAUTHORIZED] = "did not accept the gateway's credentials",
+    [HF_FAULT_UNKNOWN_TOOL] = "does not know this tool",
+    [HF_FAULT_CONFLICT] = "reported a conflict",
+    [HF_FAULT_TOOL_ERROR] = "reported that the tool failed",
+    [HF_FAULT_TOOL_TRANSIENT] = "reported that the tool failed",
+    [HF_FAULT_INPUT_REQUIRED] = "asks for input that this client cannot be asked for",
+    [HF_FAULT_CANCELLED] = "was not waited for: the call was cancelled",
+    [HF_FAULT_DEADLINE] = "did not answer before the call's deadline",
+    [HF_FAULT_NONE] = "did not fail",
+    [HF_FAULT_UNKNOWN] = "failed in an unknown way",
+};
+
+static const char *executed_sentence(enum hf_executed executed) {
+  switch (executed) {
+  case HF_EXECUTED_NO:
+    return "The tool was not executed.";
+  case HF_EXECUTED_MAYBE:
+    return "The tool may have been executed: nobody knows.";
+  case HF_EXECUTED_YES:
+    return "The tool was executed.";
+  }
+  return "";
+}
+
+static const char *advice(const struct hf_outcome *outcome, enum hf_safety safety) {
+  if (outcome->executed == HF_EXECUTED_MAYBE && !hf_safety_allows_repeat(safety))
+    return "It is not known to be safe to repeat, so it was not repeated. Find out whether it took effect before you "
+           "call it again.";
+  if (outcome->executed == HF_EXECUTED_YES)
+    return "Don't repeat the call only to get its answer.";
+  if (outcome->fault == HF_FAULT_REJECTED)
+    return "Correct the arguments before you call it again.";
+  if (outcome->fault == HF_FAULT_UNKNOWN_TOOL)
+    return "Use a tool from the current list.";
+  if (outcome->fault == HF_FAULT_UNAUTHORIZED || outcome->fault == HF_FAULT_MISCONFIGURED)
+    return "Repeating the call won't help: the person who runs the gateway has to mend this. Go on without this tool.";
+  return outcome->retry_after >= 0 ? "" : "You may try again later, or go on without this tool.";
+}
+
+static int append_cause(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
+  int r = 0;
+  if (outcome->evidence.http_status)
+    r = hf_buf_printf(out, " (HTTP %d)", outcome->evidence.http_status);
+  const struct hf_instance *instance = exchange->target.instance;
+  if (r == 0 && instance->reason &&
+      (outcome->fault == HF_FAULT_UNREACHABLE || outcome->fault == HF_FAULT_MISCONFIGURED))
+    r = hf_buf_printf(out, " (%.*s)", HF_STR_FMT(shown(hf_str_from(instance->reason), REASON_SHOWN_MAX)));
+  return r;
+}
+
+static int append_effort(const struct hf_outcome *outcome, struct hf_buf *out) {
+  double seconds = (double)outcome->elapsed / (double)HF_SECONDS(1);
+  if (outcome->attempts == 0)
+    return hf_buf_printf(out, ", after %.1f s", seconds);
+  return hf_buf_printf(out, ", after %u attempt%s in %.1f s", outcome->attempts, outcome->attempts == 1 ? "" : "s",
+                       seconds);
+}
+
+int hf_outcome_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
+  const struct hf_target_tool *target = &exchange->target;
+  char id[HF_CALL_ID_MAX];
+  struct hf_str name = target->name.ptr ? target->name : hf_method_info(exchange->request.method)->name;
+  int r =
+      hf_buf_printf(out, "'%.*s' failed: the server '%.*s' %s", HF_STR_FMT(shown(name, NAME_SHOWN_MAX)),
+                    HF_STR_FMT(shown(target->instance->settings->name, NAME_SHOWN_MAX)), descriptions[outcome->fault]);
+  if (r == 0)
+    r = append_cause(exchange, outcome, out);
+  if (r == 0)
+    r = append_effort(outcome, out);
+  if (r == 0)
+    r = hf_buf_printf(out, ". %s", executed_sentence(outcome->executed));
+  const char *next = advice(outcome, target->safety);
+  if (r == 0 && next[0])
+    r = hf_buf_printf(out, " %s", next);
+  if (r == 0 && outcome->retry_after >= 0)
+    r = hf_buf_printf(out, " It can be tried again in %.0f s.",
+                      (double)(outcome->retry_after + HF_SECONDS(1) - 1) / (double)HF_SECONDS(1));
+  return r ? r : hf_buf_printf(out, " [call %.*s]", HF_STR_FMT(hf_outcome_call_id(exchange, id)));
+}
+
+void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  struct hf_gateway *gateway = exchange->client->gateway;
+  const struct hf_target_tool *target = &exchange->target;
+  struct hf_str absent = {NULL, 0};
+  struct hf_str server = target->instance ? target->instance->settings->name : absent;
+  struct hf_str tool = target->name.ptr   ? target->name
+                       : target->instance ? hf_method_info(exchange->request.method)->name
+                                          : absent;
+  hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, HF_SOURCE_LIVE, outcome->fault,
+                   outcome->attempts, outcome->elapsed);
+
+  char id[HF_CALL_ID_MAX];
+  bool good = outcome->fault == HF_FAULT_NONE;
+  enum hf_log_level level = HF_LOG_INFO;
+  if (!hf_log_enabled(gateway->loop->log, level))
+    return;
+  hf_log_event(gateway->loop->log, level, "call", HF_LOG_STR("call", hf_outcome_call_id(exchange, id)),
+               HF_LOG_STR("provider", server), HF_LOG_STR("tool", tool), HF_LOG_INT("attempts", outcome->attempts),
+               HF_LOG_STR("source", hf_str_from(hf_source_name(HF_SOURCE_LIVE))),
+               HF_LOG_STR("executed", hf_str_from(hf_executed_name(outcome->executed))),
+               HF_LOG_STR("fault", good ? absent : hf_str_from(hf_fault_name(outcome->fault))),
+               HF_LOG_STR("end", good ? absent : hf_str_from(hf_call_end_name(outcome->end))),
+               HF_LOG_STR("principal", hf_str_from(exchange->client->principal)),
+               HF_LOG_INT("ms", to_ms(outcome->elapsed)));
+}
+
+static int write_failure_result(const struct hf_exchange *exchange, struct hf_str text, struct hf_str marker,
+                                struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  if (exchange->era == HF_ERA_MODERN)
+    hf_json_write_member_str(&w, "resultType", HF_STR("complete"));
+  hf_json_write_key(&w, "content");
+  hf_json_write_array(&w);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "type", HF_STR("text"));
+  hf_json_write_member_str(&w, "text", text);
+  hf_json_write_object_end(&w);
+  hf_json_write_array_end(&w);
+  hf_json_write_member_bool(&w, "isError", true);
+  hf_json_write_key(&w, "_meta");
+  hf_json_write_object(&w);
+  hf_json_write_member_raw(&w, HF_META_OUTCOME, marker);
+  hf_json_write_object_end(&w);
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+static int write_error_data(struct hf_str marker, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_member_raw(&w, HF_META_OUTCOME, marker);
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+static void answer(struct hf_exchange *exchange, const struct hf_outcome *outcome, int rpc_code, struct hf_str text) {
+  struct hf_buf marker, body;
+  hf_buf_init(&marker, OUTCOME_TEXT_MAX);
+  hf_buf_init(&body, OUTCOME_MESSAGE_MAX);
+  bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
+  int r = hf_outcome_marker(exchange, outcome, &marker);
+  if (r == 0)
+    r = is_call ? write_failure_result(exchange, text, hf_buf_str(&marker), &body)
+                : write_error_data(hf_buf_str(&marker), &body);
+  if (r < 0)
+    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("out of memory"), (struct hf_str){NULL, 0});
+  else if (is_call)
+    hf_exchange_result(exchange, hf_buf_str(&body));
+  else
+    hf_exchange_error(exchange, rpc_code, text, hf_buf_str(&body));
+  hf_buf_deinit(&marker);
+  hf_buf_deinit(&body);
+}
+
+void hf_outcome_answer_failure(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  struct hf_buf text;
+  hf_buf_init(&text, OUTCOME_TEXT_MAX);
+  if (hf_outcome_text(exchange, outcome, &text) < 0)
+    hf_buf_reset(&text, OUTCOME_TEXT_MAX);
+  answer(exchange, outcome, RPC_UPSTREAM_FAILED, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+}
+
+void hf_outcome_answer_refusal(struct hf_exchange *exchange, enum hf_fault fault, int rpc_code, struct hf_str text) {
+  struct hf_outcome outcome = {.end = HF_CALL_END_REFUSED,
+                               .fault = fault,
+                               .executed = HF_EXECUTED_NO,
+                               .elapsed = exchange->client->gateway->loop->now - exchange->started,
+                               .retry_after = -1};
+  hf_outcome_record(exchange, &outcome);
+  answer(exchange, &outcome, rpc_code, text);
+}

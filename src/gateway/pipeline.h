@@ -1,0 +1,29 @@
+/* A routed request on its way through the policy kernel.
+ *
+ * The pipeline performs what the call's state machine asks for (permits, attempts, reports, the end) and tells it what
+ * happened; it decides nothing. Events wait in the exchange's own queue, so that neither state machine runs inside
+ * itself or the other. */
+#ifndef HF_GATEWAY_PIPELINE_H
+#define HF_GATEWAY_PIPELINE_H
+
+#include "gateway/exchange.h"
+
+/* Begins the call; `exchange->target` is filled in. The exchange may be gone when it returns. */
+void hf_pipeline_start(struct hf_exchange *exchange);
+
+/* Queues an event, for the end of this turn of the loop. */
+void hf_pipeline_post(struct hf_exchange *exchange, const struct hf_call_event *event);
+
+/* Queues an event and steps. The exchange may be gone when it returns. */
+void hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event *event);
+
+/* The client gives the call up; overtakes what is queued. The exchange is gone when it returns. */
+void hf_pipeline_cancel(struct hf_exchange *exchange);
+
+/* The exchange whose call waits with this waiter. */
+struct hf_exchange *hf_pipeline_waiter_exchange(struct hf_waiter *waiter);
+
+/* The call's timer was reached. */
+void hf_pipeline_timer(struct hf_exchange *exchange);
+
+#endif

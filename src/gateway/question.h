@@ -1,0 +1,35 @@
+/* Requests of servers to the client whose call caused them: sampling, elicitation, roots.
+ *
+ * A question has an id of the gateway's towards the client and the server's own towards the server. It goes out on the
+ * stream of the call it belongs to; it dies with its attempt, the client is told so, and a late answer is dropped. A
+ * server that no client can be meant by, or whose client did not declare that it can answer, is refused at once. */
+#ifndef HF_GATEWAY_QUESTION_H
+#define HF_GATEWAY_QUESTION_H
+
+#include "gateway/exchange.h"
+
+enum { HF_QUESTIONS_MAX = 64 }; /* open at one client */
+
+struct hf_question {
+  struct hf_list link; /* in its client's list */
+  struct hf_client *client;
+  struct hf_instance *instance; /* a reference */
+  struct hf_exchange *exchange; /* whose call it belongs to, or NULL */
+  unsigned attempt;             /* of that call, when it was asked */
+  uint64_t id;                  /* towards the client */
+  char *server_id;              /* raw, owned */
+};
+
+/* A server's request. `exchange`: on whose stream it came, or NULL if the transport can't tell. Borrows `message`. */
+void hf_question_ask(struct hf_instance *instance, struct hf_exchange *exchange, const struct hf_message *message);
+
+/* The client's response. */
+void hf_question_answer(struct hf_client *client, const struct hf_message *response);
+
+/* The attempt or call that they belong to is over. */
+void hf_question_void(struct hf_exchange *exchange);
+
+/* The client is gone: its servers are told that nobody answers. */
+void hf_question_close(struct hf_client *client);
+
+#endif

@@ -1,0 +1,151 @@
+#include "gateway/relay.h"
+
+#include "base/alloc.h"
+#include "mcp/rewrite.h"
+#include "json/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { RAW_ID_MAX = 24, NUMBER_MAX = 64, REF_MAX = 1 << 16 };
+
+/* completion/complete names what it completes inside `ref`. */
+static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
+  struct hf_buf ref;
+  hf_buf_init(&ref, REF_MAX);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &ref);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "type", HF_STR("ref/prompt"));
+  hf_json_write_member_str(&w, "name", exchange->target.name);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  if (r == 0)
+    hf_rewrite_replace(rewrite, exchange->request.at[HF_FIELD_REF], hf_buf_str(&ref));
+  hf_buf_deinit(&ref);
+  return r;
+}
+
+static int rename_target(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
+  const struct hf_message *request = &exchange->request;
+  if (!exchange->target.name.ptr)
+    return 0;
+  if (request->method == HF_METHOD_COMPLETE)
+    return replace_ref_name(rewrite, exchange);
+  if (request->name.ptr && !hf_str_equal(request->name, exchange->target.name))
+    hf_rewrite_set_name(rewrite, exchange->target.name);
+  return 0;
+}
+
+/* A modern server wants to be told the version and capabilities in each request; a legacy one got them once, and might
+ * take a modern client's for something of its own. */
+static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
+  const struct hf_instance *instance = exchange->target.instance;
+  if (instance->era == HF_ERA_MODERN && exchange->era != HF_ERA_MODERN) {
+    char version[NUMBER_MAX];
+    int n = snprintf(version, sizeof version, "\"%s\"", instance->version);
+    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_VERSION), (struct hf_str){version, (size_t)n});
+    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CAPABILITIES), HF_STR("{}"));
+    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_IMPLEMENTATION));
+  } else if (instance->era != HF_ERA_MODERN && exchange->era == HF_ERA_MODERN) {
+    static const struct hf_str modern[] = {HF_STR(HF_META_VERSION), HF_STR(HF_META_CAPABILITIES),
+                                           HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_META_LOG_LEVEL)};
+    for (size_t i = 0; i < sizeof modern / sizeof modern[0]; i++)
+      hf_rewrite_remove_meta(rewrite, modern[i]);
+  }
+}
+
+int hf_relay_request(const struct hf_exchange *exchange, uint64_t id, struct hf_pieces *ret_text) {
+  char raw_id[RAW_ID_MAX];
+  int n = snprintf(raw_id, sizeof raw_id, "%llu", (unsigned long long)id);
+  struct hf_str raw = {raw_id, (size_t)n};
+
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, &exchange->request);
+  hf_rewrite_set_id(&rewrite, raw);
+  int r = rename_target(&rewrite, exchange);
+  cross_eras(&rewrite, exchange);
+  if (exchange->request.at[HF_FIELD_META_CALL])
+    hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));
+  hf_rewrite_set_progress_token(&rewrite, raw);
+  if (r == 0)
+    return hf_rewrite_finish(&rewrite, ret_text);
+  hf_rewrite_deinit(&rewrite);
+  return r;
+}
+
+/* What a modern client may count on in a result, and a legacy server doesn't say. */
+static void complete_result(struct hf_rewrite *rewrite, const struct hf_exchange *exchange,
+                            const struct hf_message *response) {
+  uint32_t result = response->at[HF_FIELD_RESULT];
+  if (!response->at[HF_FIELD_RESULT_TYPE])
+    hf_rewrite_set_member(rewrite, result, HF_STR("resultType"), HF_STR("\"complete\""));
+  if (!(hf_method_info(exchange->request.method)->flags & HF_METHOD_CACHEABLE))
+    return;
+  uint32_t node;
+  if (hf_json_member(&response->doc, result, HF_STR("ttlMs"), &node) == HF_ERR_NOTFOUND)
+    hf_rewrite_set_member(rewrite, result, HF_STR("ttlMs"), HF_STR("0"));
+  if (hf_json_member(&response->doc, result, HF_STR("cacheScope"), &node) == HF_ERR_NOTFOUND)
+    hf_rewrite_set_member(rewrite, result, HF_STR("cacheScope"), HF_STR("\"private\""));
+}
+
+int hf_relay_response(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_str outcome,
+                      struct hf_pieces *ret_text) {
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, response);
+  hf_rewrite_set_id(&rewrite, exchange->request.id);
+  if (response->kind == HF_MESSAGE_RESULT) {
+    if (exchange->era == HF_ERA_MODERN)
+      complete_result(&rewrite, exchange, response);
+    if (outcome.ptr)
+      hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_OUTCOME), outcome);
+  }
+  return hf_rewrite_finish(&rewrite, ret_text);
+}
+
+static bool read_progress(const struct hf_message *message, double *ret_progress) {
+  uint32_t node;
+  if (hf_json_member(&message->doc, message->at[HF_FIELD_PARAMS], HF_STR("progress"), &node) < 0)
+    return false;
+  struct hf_str span = hf_json_span(&message->doc, node);
+  char text[NUMBER_MAX];
+  if (hf_json_type(&message->doc, node) != HF_JSON_NUMBER || span.len >= sizeof text)
+    return false;
+  memcpy(text, span.ptr, span.len);
+  text[span.len] = '\0';
+  *ret_progress = strtod(text, NULL);
+  return true;
+}
+
+/* A repeated call starts from nothing, but what the client sees must not fall. */
+static int relay_progress(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text) {
+  double progress;
+  if (!exchange->request.progress_token.ptr || !read_progress(message, &progress) ||
+      (exchange->has_progress && progress <= exchange->progress))
+    return HF_ERR_NOTFOUND;
+  exchange->progress = progress;
+  exchange->has_progress = true;
+
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, message);
+  hf_rewrite_set_progress_token(&rewrite, exchange->request.progress_token);
+  return hf_rewrite_finish(&rewrite, ret_text);
+}
+
+/* A modern client hears log lines only if this very request asked for them. */
+static bool wants_log(const struct hf_exchange *exchange, const struct hf_message *message) {
+  int level = hf_log_level_of(message);
+  if (exchange->era == HF_ERA_MODERN)
+    return exchange->meta.log_level.ptr && level >= hf_log_level_index(exchange->meta.log_level);
+  return level >= exchange->client->log_level;
+}
+
+int hf_relay_notification(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text) {
+  if (message->method == HF_METHOD_PROGRESS)
+    return relay_progress(exchange, message, ret_text);
+  if (message->method == HF_METHOD_LOG_MESSAGE && !wants_log(exchange, message))
+    return HF_ERR_NOTFOUND;
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, message);
+  return hf_rewrite_finish(&rewrite, ret_text);
+}

@@ -1,0 +1,22 @@
+/* Messages on their way between a client and a server: what must be spliced, and nothing else.
+ *
+ * Towards the server: the gateway's id and progress token, the server's own name of the tool, the version and
+ * capability members of the server's era. Towards the client: its own id and token, and what its era requires of a
+ * result. All other bytes stay. */
+#ifndef HF_GATEWAY_RELAY_H
+#define HF_GATEWAY_RELAY_H
+
+#include "gateway/exchange.h"
+
+/* The exchange's request for its target, under `id`. All return 0 or what hf_rewrite_finish returns. */
+int hf_relay_request(const struct hf_exchange *exchange, uint64_t id, struct hf_pieces *ret_text);
+
+/* The server's answer for the client. `outcome` is the raw marker, or absent; `note` is put before the content, or
+ * absent. */
+int hf_relay_response(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_str outcome,
+                      struct hf_pieces *ret_text);
+
+/* A notification on the stream of the exchange's attempt. HF_ERR_NOTFOUND: it is not for the client. */
+int hf_relay_notification(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text);
+
+#endif

@@ -1,0 +1,199 @@
+#include "gateway/report.h"
+
+#include "gateway/session.h"
+#include "json/write.h"
+
+#include <inttypes.h>
+
+const char *hf_upstream_phase_name(enum hf_upstream_phase phase) {
+  static const char *const names[] = {"idle", "starting", "ready", "down", "parked"};
+  return names[phase];
+}
+
+static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, const struct hf_item *item) {
+  struct hf_str server = instance->settings->name;
+  const struct hf_tool_settings *tool = hf_settings_tool(instance->config, server, item->key);
+  bool configured = tool && tool->has_safety;
+  enum hf_safety safety = configured ? tool->safety : item->annotated;
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "name", item->key);
+  const struct hf_name *name = hf_names_find_pair(&instance->gateway->tool_names, server, item->key);
+  if (name)
+    hf_json_write_member_str(w, "shown", name->exposed);
+  hf_json_write_member_str(w, "safety", hf_str_from(hf_safety_name(safety)));
+  hf_json_write_member_str(w, "why",
+                           configured                   ? tool->source
+                           : safety == HF_SAFETY_UNSAFE ? HF_STR("nothing says that it is safe to repeat")
+                                                        : HF_STR("its annotations"));
+  if (tool && tool->hidden)
+    hf_json_write_member_bool(w, "hidden", true);
+  hf_json_write_object_end(w);
+}
+
+static void write_instance(struct hf_json_writer *w, struct hf_instance *instance) {
+  struct hf_provider_view view;
+  hf_provider_view(instance->provider, &view);
+  hf_json_write_member_str(w, "phase", hf_str_from(hf_upstream_phase_name(instance->phase)));
+  if (instance->phase == HF_UPSTREAM_READY) {
+    hf_json_write_member_str(w, "era", instance->era == HF_ERA_MODERN ? HF_STR("modern") : HF_STR("legacy"));
+    hf_json_write_member_str(w, "version", hf_str_from(instance->version ? instance->version : ""));
+  }
+  if (instance->reason)
+    hf_json_write_member_str(w, "reason", hf_str_from(instance->reason));
+  if (instance->pid)
+    hf_json_write_member_int(w, "pid", instance->pid);
+  hf_json_write_member_int(w, "starts", (int64_t)instance->starts);
+  hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(view.breaker)));
+  hf_json_write_member_int(w, "inFlight", view.in_flight);
+  hf_json_write_member_int(w, "queued", view.queued);
+  hf_json_write_key(w, "tools");
+  hf_json_write_array(w);
+  const struct hf_items *items = &instance->lists[HF_LIST_TOOLS].items;
+  for (size_t i = 0; i < items->count; i++)
+    write_tool(w, instance, &items->item[i]);
+  hf_json_write_array_end(w);
+  hf_json_write_member_int(w, "prompts", (int64_t)instance->lists[HF_LIST_PROMPTS].items.count);
+  hf_json_write_member_int(w, "resources", (int64_t)instance->lists[HF_LIST_RESOURCES].items.count);
+}
+
+static int64_t count_own(const struct hf_server *server) {
+  int64_t count = 0;
+  for (const struct hf_list *it = server->own.next; it != &server->own; it = it->next)
+    count++;
+  return count;
+}
+
+static struct hf_instance *shown_instance(const struct hf_server *server) {
+  if (server->shared || hf_list_empty(&server->own))
+    return server->shared;
+  return HF_CONTAINER_OF(server->own.next, struct hf_instance, link);
+}
+
+int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "version", HF_STR(HF_VERSION_TEXT));
+  hf_json_write_member_bool(&w, "draining", gateway->draining);
+  hf_json_write_member_int(&w, "clients", (int64_t)gateway->client_count);
+  hf_json_write_member_int(&w, "calls", (int64_t)gateway->calls);
+  hf_json_write_member_int(&w, "lateAnswers", (int64_t)gateway->late_answers);
+  hf_json_write_key(&w, "servers");
+  hf_json_write_array(&w);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    struct hf_instance *instance = shown_instance(server);
+    hf_json_write_object(&w);
+    hf_json_write_member_str(&w, "name", server->settings->name);
+    hf_json_write_member_str(&w, "transport",
+                             server->settings->transport == HF_TRANSPORT_STDIO ? HF_STR("stdio") : HF_STR("http"));
+    if (server->settings->disabled)
+      hf_json_write_member_str(&w, "disabled", server->settings->disabled_reason);
+    hf_json_write_member_str(&w, "instance",
+                             server->settings->instance == HF_INSTANCE_SHARED ? HF_STR("shared") : HF_STR("session"));
+    if (server->settings->instance == HF_INSTANCE_SESSION)
+      hf_json_write_member_int(&w, "instances", count_own(server));
+    if (instance)
+      write_instance(&w, instance);
+    hf_json_write_object_end(&w);
+  }
+  hf_json_write_array_end(&w);
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_key(&w, "servers");
+  hf_json_write_object(&w);
+  bool usable = hf_list_empty(&gateway->servers);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    struct hf_instance *instance = shown_instance(server);
+    bool failed = server->settings->disabled ||
+                  (instance && (instance->phase == HF_UPSTREAM_DOWN || instance->phase == HF_UPSTREAM_PARKED));
+    usable = usable || !failed;
+    hf_json_write_key_str(&w, server->settings->name);
+    hf_json_write_str(&w, server->settings->disabled
+                              ? HF_STR("disabled")
+                              : hf_str_from(hf_upstream_phase_name(instance ? instance->phase : HF_UPSTREAM_IDLE)));
+  }
+  hf_json_write_object_end(&w);
+  bool ready = usable && !gateway->draining;
+  hf_json_write_member_bool(&w, "ready", ready);
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w) == 0 && ready;
+}
+
+struct totals {
+  struct hf_str server;
+  int64_t state; /* of the provider's breaker, the worst of its instances */
+  int64_t in_flight;
+  int64_t queued;
+  int64_t ready;
+  int64_t starts;
+};
+
+static void add_totals(struct totals *totals, struct hf_instance *instance) {
+  struct hf_provider_view view;
+  hf_provider_view(instance->provider, &view);
+  totals->state = view.breaker > totals->state ? (int64_t)view.breaker : totals->state;
+  totals->in_flight += view.in_flight;
+  totals->queued += view.queued;
+  totals->ready += instance->phase == HF_UPSTREAM_READY;
+  totals->starts += (int64_t)instance->starts;
+}
+
+static const struct {
+  const char *name;
+  const char *help;
+  size_t field;
+} gauges[] = {
+    {"holdfast_breaker_state", "Breaker of the server: 0 closed, 1 open, 2 half-open.", offsetof(struct totals, state)},
+    {"holdfast_calls_in_flight", "Calls in flight at the server.", offsetof(struct totals, in_flight)},
+    {"holdfast_calls_queued", "Calls that wait for the server.", offsetof(struct totals, queued)},
+    {"holdfast_upstreams_ready", "Sessions or children of the server that can take calls.",
+     offsetof(struct totals, ready)},
+    {"holdfast_upstream_starts", "How often the sessions or children there are now were started.",
+     offsetof(struct totals, starts)},
+};
+
+static int write_gauge(struct hf_gateway *gateway, size_t gauge, struct hf_buf *out) {
+  int r =
+      hf_buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", gauges[gauge].name, gauges[gauge].help, gauges[gauge].name);
+  struct hf_list *it, *tmp, *own_it, *own_tmp;
+  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    struct totals totals = {.server = server->settings->name};
+    if (server->shared)
+      add_totals(&totals, server->shared);
+    HF_LIST_FOREACH(own_it, own_tmp, &server->own)
+    add_totals(&totals, HF_CONTAINER_OF(own_it, struct hf_instance, link));
+    if (r == 0)
+      r = hf_buf_printf(out, "%s{server=", gauges[gauge].name);
+    if (r == 0)
+      r = hf_metrics_label(out, totals.server);
+    if (r == 0)
+      r = hf_buf_printf(out, "} %" PRId64 "\n",
+                        *(const int64_t *)(const void *)((const char *)&totals + gauges[gauge].field));
+  }
+  return r;
+}
+
+int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out) {
+  int r = hf_metrics_write(&gateway->metrics, out);
+  for (size_t i = 0; r == 0 && i < sizeof gauges / sizeof gauges[0]; i++)
+    r = write_gauge(gateway, i, out);
+  if (r == 0)
+    r = hf_buf_printf(out,
+                      "# HELP holdfast_clients Clients: sessions, connections, principals.\n"
+                      "# TYPE holdfast_clients gauge\nholdfast_clients %zu\n"
+                      "# HELP holdfast_late_answers_total Answers to questions that were over already.\n"
+                      "# TYPE holdfast_late_answers_total counter\nholdfast_late_answers_total %" PRIu64 "\n",
+                      gateway->client_count, gateway->late_answers);
+  return r;
+}

@@ -1,0 +1,400 @@
+#include "gateway/session.h"
+
+#include "base/alloc.h"
+#include "gateway/catalog.h"
+#include "gateway/exchange.h"
+#include "gateway/greeting.h"
+#include "gateway/outcome.h"
+#include "gateway/pipeline.h"
+#include "gateway/question.h"
+#include "gateway/subscription.h"
+#include "mcp/compose.h"
+
+enum { ERROR_TEXT_MAX = 4096 };
+
+static const char *const log_levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+
+int hf_log_level_index(struct hf_str level) {
+  for (size_t i = 0; i < sizeof log_levels / sizeof log_levels[0]; i++)
+    if (hf_str_equal(level, hf_str_from(log_levels[i])))
+      return (int)i;
+  return -1;
+}
+
+const char *hf_log_level_name(int index) {
+  return log_levels[index];
+}
+
+int hf_log_level_of(const struct hf_message *message) {
+  struct hf_str raw = hf_message_raw(message, HF_FIELD_LEVEL);
+  if (raw.len < 2)
+    return 0;
+  int index = hf_log_level_index((struct hf_str){raw.ptr + 1, raw.len - 2});
+  return index < 0 ? 0 : index;
+}
+
+int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
+  if (gateway->draining)
+    return HF_ERR_CLOSED;
+  if (options->server.ptr && !hf_gateway_server(gateway, options->server))
+    return HF_ERR_NOTFOUND;
+  if (gateway->client_count >= gateway->settings->limits.sessions)
+    return HF_ERR_LIMIT;
+
+  struct hf_client *client = hf_calloc(1, sizeof *client);
+  if (!client)
+    return HF_ERR_NOMEM;
+  client->gateway = gateway;
+  client->ops = options->ops;
+  client->owner = options->owner;
+  client->era = options->era;
+  client->log_level = -1;
+  hf_list_init(&client->exchanges);
+  hf_list_init(&client->questions);
+  client->server = options->server.ptr ? hf_strndup(options->server.ptr, options->server.len) : NULL;
+  client->principal = options->principal.ptr ? hf_strndup(options->principal.ptr, options->principal.len) : NULL;
+  if ((options->server.ptr && !client->server) || (options->principal.ptr && !client->principal)) {
+    hf_free(client->server);
+    hf_free(client->principal);
+    hf_free(client);
+    return HF_ERR_NOMEM;
+  }
+  hf_list_push_back(&gateway->clients, &client->link);
+  gateway->client_count++;
+  *ret_client = client;
+  return 0;
+}
+
+static void retire_own_instances(struct hf_client *client) {
+  struct hf_list *server_it, *server_tmp, *it, *tmp;
+  HF_LIST_FOREACH(server_it, server_tmp, &client->gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(server_it, struct hf_server, link);
+    HF_LIST_FOREACH(it, tmp, &server->own) {
+      struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
+      if (instance->client == client)
+        hf_instance_retire(instance);
+    }
+  }
+}
+
+void hf_client_close(struct hf_client *client) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
+    if (exchange->reply)
+      exchange->reply->exchange = NULL;
+    exchange->reply = NULL;
+    hf_exchange_cancel(exchange);
+  }
+  hf_question_close(client);
+  hf_subscription_forget_client(client);
+  retire_own_instances(client);
+  hf_list_remove(&client->link);
+  client->gateway->client_count--;
+  hf_free(client->server);
+  hf_free(client->principal);
+  hf_free(client->raw_capabilities);
+  hf_free(client);
+}
+
+void hf_client_abandon(struct hf_client *client, struct hf_reply *reply) {
+  struct hf_exchange *exchange = reply->exchange;
+  (void)client;
+  if (!exchange)
+    return;
+  reply->exchange = NULL;
+  exchange->reply = NULL;
+  hf_exchange_cancel(exchange);
+}
+
+struct hf_str hf_client_version(const struct hf_client *client) {
+  return client->version == HF_VERSION_UNKNOWN ? (struct hf_str){NULL, 0} : hf_version_text(client->version);
+}
+
+enum hf_era hf_client_era(const struct hf_client *client) {
+  return client->era;
+}
+
+int hf_client_error_text(struct hf_str id, int code, struct hf_str message, struct hf_pieces *ret_text) {
+  struct hf_buf text;
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  int r = hf_compose_error(&text, id, code, message, (struct hf_str){NULL, 0});
+  if (r == 0)
+    r = hf_pieces_add_copy(ret_text, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
+}
+
+struct hf_server *hf_client_next_server(const struct hf_client *client, struct hf_server *after) {
+  struct hf_gateway *gateway = client->gateway;
+  if (client->server)
+    return after ? NULL : hf_gateway_server(gateway, hf_str_from(client->server));
+  struct hf_list *next = after ? after->link.next : gateway->servers.next;
+  return next == &gateway->servers ? NULL : HF_CONTAINER_OF(next, struct hf_server, link);
+}
+
+void hf_client_notify(struct hf_client *client, struct hf_pieces *text) {
+  client->ops->notify(client, client->owner, text);
+}
+
+static void answer_empty(struct hf_exchange *exchange) {
+  hf_exchange_result(exchange, exchange->era == HF_ERA_MODERN ? HF_STR("{\"resultType\":\"complete\"}") : HF_STR("{}"));
+}
+
+static void set_level(struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_LEVEL);
+  int level = raw.len > 2 ? hf_log_level_index((struct hf_str){raw.ptr + 1, raw.len - 2}) : -1;
+  if (level < 0) {
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'level' must be one of the protocol's log levels"),
+                      (struct hf_str){NULL, 0});
+    return;
+  }
+  client->log_level = (signed char)level;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (instance)
+      hf_instance_set_level(instance, level);
+  }
+  answer_empty(exchange);
+}
+
+static struct hf_str known_or(const struct hf_buf *near, struct hf_str otherwise) {
+  return near->len ? hf_buf_str(near) : otherwise;
+}
+
+static void answer_unknown(struct hf_exchange *exchange) {
+  enum hf_method method = exchange->request.method;
+  struct hf_buf near, text;
+  hf_buf_init(&near, ERROR_TEXT_MAX / 2);
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  struct hf_str name = exchange->request.name.ptr ? exchange->request.name : exchange->request.uri;
+  if (name.len > 256)
+    name.len = 256;
+  if (method == HF_METHOD_TOOLS_CALL) {
+    if (hf_catalog_near(exchange, &near) < 0)
+      hf_buf_reset(&near, 0);
+    (void)hf_buf_printf(&text, "There is no tool '%.*s'. Nothing was executed. %s%.*s%s", HF_STR_FMT(name),
+                        near.len ? "Did you mean " : "",
+                        HF_STR_FMT(known_or(&near, HF_STR("Use a tool from the "
+                                                          "current list."))),
+                        near.len ? "?" : "");
+    hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
+  } else if (exchange->request.uri.ptr) {
+    (void)hf_buf_printf(&text, "no server here has the resource '%.*s'", HF_STR_FMT(name));
+    int code = exchange->era == HF_ERA_MODERN ? HF_RPC_INVALID_PARAMS : HF_RPC_RESOURCE_NOT_FOUND;
+    hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, code, hf_buf_str(&text));
+  } else {
+    (void)hf_buf_printf(&text, "there is no '%.*s' here", HF_STR_FMT(name));
+    hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
+  }
+  hf_buf_deinit(&near);
+  hf_buf_deinit(&text);
+}
+
+/* resources/subscribe and its undoing are told to the server only for the first and by the last client. */
+static bool subscription_done_here(struct hf_exchange *exchange) {
+  struct hf_instance *instance = exchange->target.instance;
+  struct hf_str uri = exchange->request.uri;
+  if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
+    hf_subscription_remove(exchange->client, uri);
+    return hf_subscription_wanted(instance, uri) || instance->era == HF_ERA_MODERN;
+  }
+  bool wanted = hf_subscription_wanted(instance, uri);
+  int r = hf_subscription_add(exchange->client, instance, NULL, uri);
+  if (r < 0) {
+    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"), (struct hf_str){NULL, 0});
+    return true;
+  }
+  return wanted || instance->era == HF_ERA_MODERN;
+}
+
+static void route(struct hf_exchange *exchange) {
+  int r = hf_catalog_resolve(exchange);
+  if (r == HF_ERR_AGAIN) {
+    hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, route);
+    return;
+  }
+  hf_exchange_go_on(exchange);
+  if (r == HF_ERR_NOTFOUND) {
+    answer_unknown(exchange);
+  } else if (r == HF_ERR_INVALID) {
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("params lack the name or uri that this method needs"),
+                      (struct hf_str){NULL, 0});
+  } else if (r == HF_ERR_UNAVAILABLE) {
+    hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR,
+                              HF_STR("The server of this tool is disabled, or has too many clients already. Nothing "
+                                     "was executed."));
+  } else if (r < 0) {
+    hf_outcome_answer_refusal(exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR,
+                              HF_STR("The gateway is out of room for this call. Nothing was executed. Try again "
+                                     "later."));
+  } else if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE ||
+             exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
+    bool done = subscription_done_here(exchange);
+    if (!done)
+      hf_pipeline_start(exchange);
+    else if (exchange->stage != HF_STAGE_DONE)
+      answer_empty(exchange);
+  } else {
+    hf_pipeline_start(exchange);
+  }
+}
+
+/* One row per request that the gateway serves; everything else is -32601. */
+static const struct {
+  enum hf_method method;
+  void (*handle)(struct hf_exchange *exchange);
+} handlers[] = {
+    {HF_METHOD_TOOLS_CALL, route},
+    {HF_METHOD_TOOLS_LIST, hf_catalog_list},
+    {HF_METHOD_INITIALIZE, hf_greeting_initialize},
+    {HF_METHOD_DISCOVER, hf_greeting_discover},
+    {HF_METHOD_PING, answer_empty},
+    {HF_METHOD_PROMPTS_LIST, hf_catalog_list},
+    {HF_METHOD_PROMPTS_GET, route},
+    {HF_METHOD_RESOURCES_LIST, hf_catalog_list},
+    {HF_METHOD_RESOURCES_TEMPLATES_LIST, hf_catalog_list},
+    {HF_METHOD_RESOURCES_READ, route},
+    {HF_METHOD_RESOURCES_SUBSCRIBE, route},
+    {HF_METHOD_RESOURCES_UNSUBSCRIBE, route},
+    {HF_METHOD_COMPLETE, route},
+    {HF_METHOD_LOGGING_SET_LEVEL, set_level},
+    {HF_METHOD_SUBSCRIPTIONS_LISTEN, hf_subscription_listen},
+};
+
+/* Does the method exist in this era? What an older client may send to a newer gateway is served, what never was isn't.
+ */
+static bool exists(enum hf_method method, enum hf_era era) {
+  unsigned flags = hf_method_info(method)->flags;
+  unsigned wanted = era == HF_ERA_MODERN ? HF_METHOD_MODERN : HF_METHOD_LEGACY;
+  return (flags & HF_METHOD_REQUEST) && (flags & HF_METHOD_TO_SERVER) && (flags & wanted);
+}
+
+static void dispatch(struct hf_exchange *exchange) {
+  enum hf_method method = exchange->request.method;
+  for (size_t i = 0; exists(method, exchange->era) && i < sizeof handlers / sizeof handlers[0]; i++) {
+    if (handlers[i].method == method) {
+      handlers[i].handle(exchange);
+      return;
+    }
+  }
+  hf_exchange_error(exchange, HF_RPC_METHOD_NOT_FOUND, HF_STR("method not found"), (struct hf_str){NULL, 0});
+}
+
+/* Sets the exchange's era. Returns false if it was answered because of what it says of itself. */
+static bool read_meta(struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  struct hf_error why;
+  int r = hf_request_meta_read(&exchange->request, &exchange->meta, &why);
+  exchange->era = exchange->meta.era;
+  if (client->era == HF_ERA_LEGACY)
+    exchange->era = HF_ERA_LEGACY;
+  else if (r == 0 && client->era == HF_ERA_UNKNOWN)
+    client->era = exchange->era;
+  if (exchange->era != HF_ERA_MODERN || r == 0)
+    return true;
+
+  if (r == HF_ERR_UNSUPPORTED) {
+    struct hf_buf text;
+    struct hf_pieces pieces;
+    hf_buf_init(&text, ERROR_TEXT_MAX);
+    hf_pieces_init(&pieces);
+    if (hf_compose_unsupported_version(&text, exchange->request.id, exchange->meta.version_text) == 0)
+      (void)hf_pieces_add_copy(&pieces, hf_buf_str(&text));
+    hf_exchange_finish(exchange, 400, &pieces);
+    hf_pieces_deinit(&pieces);
+    hf_buf_deinit(&text);
+  } else {
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, hf_str_from(why.text), (struct hf_str){NULL, 0});
+  }
+  return false;
+}
+
+static void finish_without_memory(struct hf_reply *reply) {
+  struct hf_pieces empty;
+  hf_pieces_init(&empty);
+  reply->ops->finish(reply, 500, &empty);
+}
+
+static void handle_request(struct hf_client *client, struct hf_message *message, struct hf_reply *reply) {
+  const struct hf_limits *limits = &client->gateway->settings->limits;
+  bool too_many = client->gateway->calls >= limits->calls || client->exchange_count >= limits->calls_per_client;
+  bool draining = client->gateway->draining;
+  struct hf_exchange *exchange = hf_exchange_new(client, message, reply);
+  if (!exchange) {
+    finish_without_memory(reply);
+    return;
+  }
+  if (!read_meta(exchange))
+    return;
+  if (too_many || draining) {
+    struct hf_str text = draining ? HF_STR("The gateway is shutting down. Nothing was executed.")
+                                  : HF_STR("Too many calls are in flight. Nothing was executed. Try again later.");
+    hf_outcome_answer_refusal(exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR, text);
+    return;
+  }
+  dispatch(exchange);
+}
+
+static void handle_cancelled(struct hf_client *client, const struct hf_message *message) {
+  struct hf_str id = hf_message_raw(message, HF_FIELD_REQUEST_ID);
+  struct hf_list *it, *tmp;
+  if (!id.ptr)
+    return;
+  HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
+    if (!hf_str_equal(exchange->request.id, id) || exchange->request.method == HF_METHOD_INITIALIZE)
+      continue;
+    if (exchange->stage == HF_STAGE_LISTENING) {
+      hf_subscription_end_listen(exchange);
+      return;
+    }
+    hf_exchange_cancel(exchange);
+    return;
+  }
+}
+
+static void forward_to_own(struct hf_client *client, const struct hf_message *message) {
+  struct hf_list *it, *tmp;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    HF_LIST_FOREACH(it, tmp, &server->own) {
+      struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
+      if (instance->client != client)
+        continue;
+      struct hf_pieces text;
+      hf_pieces_init(&text);
+      if (hf_pieces_add(&text, message->blob, hf_blob_str(message->blob)) == 0)
+        hf_instance_post(instance, &text);
+      hf_pieces_deinit(&text);
+    }
+  }
+}
+
+static void handle_notification(struct hf_client *client, const struct hf_message *message) {
+  if (message->method == HF_METHOD_CANCELLED)
+    handle_cancelled(client, message);
+  else if (message->method == HF_METHOD_INITIALIZED)
+    client->initialized = true;
+  else if (message->method == HF_METHOD_ROOTS_CHANGED || message->method == HF_METHOD_PROGRESS)
+    forward_to_own(client, message);
+}
+
+void hf_client_handle(struct hf_client *client, struct hf_message *message, struct hf_reply *reply) {
+  switch (message->kind) {
+  case HF_MESSAGE_REQUEST:
+    handle_request(client, message, reply);
+    break;
+  case HF_MESSAGE_NOTIFICATION:
+    handle_notification(client, message);
+    break;
+  case HF_MESSAGE_RESULT:
+  case HF_MESSAGE_ERROR:
+    hf_question_answer(client, message);
+    break;
+  }
+  hf_message_deinit(message);
+}

@@ -1,0 +1,48 @@
+/* A client as the gateway knows it, behind the seam of client.h: what it declared, what it asked for, what is under
+ * way.
+ *
+ * One per legacy session, stdio connection, or (principal, endpoint) of the modern era. Kept small: there may be
+ * thousands that do nothing. */
+#ifndef HF_GATEWAY_SESSION_H
+#define HF_GATEWAY_SESSION_H
+
+#include "gateway/capabilities.h"
+#include "gateway/client.h"
+#include "gateway/gateway.h"
+#include "gateway/listing.h"
+
+struct hf_client {
+  struct hf_list link; /* in the gateway's list */
+  struct hf_gateway *gateway;
+  const struct hf_client_ops *ops;
+  void *owner;
+  char *server;    /* endpoint, or NULL for all; owned */
+  char *principal; /* or NULL; owned */
+  enum hf_era era;
+  enum hf_version version; /* legacy: as negotiated; UNKNOWN before */
+  bool initialized;
+  struct hf_capabilities capabilities; /* legacy */
+  char *raw_capabilities;              /* legacy, owned, or NULL */
+  signed char log_level;               /* index into the protocol's levels, or -1: what the server likes */
+  unsigned listed;                     /* bit per enum hf_list_kind: it has seen the list */
+  unsigned changed;                    /* bit per kind: to be announced */
+  unsigned exchange_count;
+  struct hf_list exchanges;
+  struct hf_list questions; /* requests of servers that it has not answered */
+};
+
+/* The servers in the client's sight, in order: NULL starts, NULL ends. */
+struct hf_server *hf_client_next_server(const struct hf_client *client, struct hf_server *after);
+
+/* A message that belongs to no exchange. `text` is taken. */
+void hf_client_notify(struct hf_client *client, struct hf_pieces *text);
+
+/* Index of a log level ("debug" is 0), or -1. */
+int hf_log_level_index(struct hf_str level);
+
+const char *hf_log_level_name(int index);
+
+/* The level of a log notification; the lowest if it has none. */
+int hf_log_level_of(const struct hf_message *message);
+
+#endif
