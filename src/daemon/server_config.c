@@ -231,7 +231,7 @@ static int read_synonyms(const struct hf_reader *reader, const struct hf_node *n
 }
 
 static int read_server(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
-                       enum hf_instance instance, struct hf_server_settings *server) {
+                       enum hf_instance_mode instance, struct hf_server_settings *server) {
   const struct hf_targets targets = {.server = server, .policy = &server->policy, .provider = &server->provider};
   const struct hf_targets own = {.server = server};
   struct hf_str missing = {NULL, 0};
@@ -277,7 +277,7 @@ static int read_server(const struct hf_reader *reader, const struct hf_node *nod
 }
 
 int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
-                    enum hf_instance instance, struct hf_settings *settings) {
+                    enum hf_instance_mode instance, struct hf_settings *settings) {
   if (node->kind != HF_NODE_MAPPING || node->count > SERVERS_MAX) {
     hf_problems_error(reader->problems, node->place, "mcpServers: a mapping of at most %d servers is needed here",
                       SERVERS_MAX);
@@ -325,7 +325,7 @@ static struct hf_str derive_name(char *const *argv) {
   return name.len && name.len <= NAME_MAX_BYTES ? name : HF_STR("server");
 }
 
-int hf_server_wrap(const struct hf_reader *reader, char *const *argv, const char *name, enum hf_instance instance,
+int hf_server_wrap(const struct hf_reader *reader, char *const *argv, const char *name, enum hf_instance_mode instance,
                    struct hf_settings *settings) {
   struct hf_server_settings *server = hf_arena_alloc(reader->arena, sizeof *server);
   size_t count = 0;

@@ -25,10 +25,10 @@ void hf_policy_check(const struct hf_reader *reader, struct hf_place place, cons
                      const struct hf_policy *policy);
 
 int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
-                    enum hf_instance instance, struct hf_settings *settings);
+                    enum hf_instance_mode instance, struct hf_settings *settings);
 
 /* One server from a command line. */
-int hf_server_wrap(const struct hf_reader *reader, char *const *argv, const char *name, enum hf_instance instance,
+int hf_server_wrap(const struct hf_reader *reader, char *const *argv, const char *name, enum hf_instance_mode instance,
                    struct hf_settings *settings);
 
 #endif
