@@ -1,0 +1,587 @@
+#include "policy/provider.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { CALLS_MAX = 64 };
+
+struct fixture {
+  struct hf_provider_options options;
+  struct hf_provider *provider;
+  struct hf_provider_tool *tool[3];
+  struct hf_waiter waiters[CALLS_MAX];
+  struct hf_provider_actions acts;
+};
+
+static int setup(void **state) {
+  struct fixture *f = hf_calloc(1, sizeof *f);
+  f->options = (struct hf_provider_options)HF_PROVIDER_OPTIONS_INIT;
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  struct fixture *f = *state;
+  hf_provider_unref(f->provider);
+  hf_free(f);
+  return 0;
+}
+
+/* With what stands in f->options. */
+static void make(struct fixture *f) {
+  struct hf_breaker_options breaker = HF_BREAKER_OPTIONS_INIT;
+  f->provider = hf_provider_new(&f->options, 1, 0);
+  assert_non_null(f->provider);
+  for (int i = 0; i < 3; i++) {
+    char name[] = {'t', (char)('0' + i), '\0'};
+    assert_int_equal(hf_provider_tool_get(f->provider, hf_str_from(name), &breaker, &f->tool[i]), 0);
+  }
+}
+
+static void step(struct fixture *f, struct hf_provider_event event, hf_time now) {
+  assert_int_equal(hf_provider_step(f->provider, &event, now, &f->acts), 0);
+}
+
+static void ready(struct fixture *f, hf_time now) {
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_READY}, now);
+}
+
+static void down(struct fixture *f, enum hf_evidence_kind why, hf_time not_before, hf_time now) {
+  step(f,
+       (struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_DOWN,
+                                  .down = {.evidence = HF_EVIDENCE(why), .not_before = not_before}},
+       now);
+}
+
+static void timer(struct fixture *f, hf_time now) {
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_TIMER}, now);
+}
+
+/* Call `i` asks for tool `t`: 60 s of patience, 20 s an attempt. */
+static void ask(struct fixture *f, int i, int t, bool may_wait, hf_time now) {
+  f->waiters[i] = (struct hf_waiter){
+      .tool = f->tool[t], .until = now + HF_SECONDS(60), .lease = HF_SECONDS(20), .may_wait = may_wait};
+  hf_list_init(&f->waiters[i].node);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[i]}, now);
+}
+
+static struct hf_permit granted(struct fixture *f, unsigned index, int i) {
+  assert_true(index < f->acts.len);
+  assert_int_equal(f->acts.items[index].kind, HF_PROVIDER_GRANT);
+  assert_ptr_equal(f->acts.items[index].waiter, &f->waiters[i]);
+  return f->acts.items[index].permit;
+}
+
+static void refused(struct fixture *f, unsigned index, enum hf_denial reason) {
+  assert_true(index < f->acts.len);
+  assert_int_equal(f->acts.items[index].kind, HF_PROVIDER_REFUSE);
+  assert_int_equal(f->acts.items[index].refuse.reason, reason);
+}
+
+static void nothing(const struct fixture *f) {
+  assert_int_equal(f->acts.len, 0);
+}
+
+static void report(struct fixture *f, int t, struct hf_permit permit, enum hf_blame blame, hf_time now) {
+  struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+  event.report.tool = f->tool[t];
+  event.report.report = (struct hf_report){.permit = permit, .blame = blame, .retry_after = -1};
+  step(f, event, now);
+}
+
+/* One call of tool `t`, granted and reported at once. */
+static void one(struct fixture *f, int t, enum hf_blame blame, hf_time now) {
+  ask(f, 0, t, false, now);
+  report(f, t, granted(f, 0, 0), blame, now);
+}
+
+static struct hf_provider_view view(const struct fixture *f) {
+  struct hf_provider_view v;
+  hf_provider_view(f->provider, &v);
+  return v;
+}
+
+static enum hf_breaker_state tool_state(const struct fixture *f, int t) {
+  return hf_provider_tool_breaker(f->tool[t])->state;
+}
+
+static void make_ready(struct fixture *f) {
+  make(f);
+  ready(f, 0);
+}
+
+static void trip_provider(struct fixture *f) {
+  make_ready(f);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_PROVIDER, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+}
+
+static void provider__starts_the_upstream_for_the_first_call(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  ask(f, 0, 0, false, 0);
+  assert_int_equal(f->acts.len, 1);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  ask(f, 1, 0, false, 1);
+  nothing(f); /* one start is enough */
+  ready(f, HF_SECONDS(1));
+  assert_int_equal(f->acts.len, 2);
+  granted(f, 0, 0);
+  granted(f, 1, 1);
+}
+
+static void provider__waits_out_the_pause_before_a_restart(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  down(f, HF_EVIDENCE_BROKE, HF_SECONDS(5), 0);
+  nothing(f); /* nobody asked */
+  ask(f, 0, 0, false, 1);
+  nothing(f);
+  assert_int_equal(hf_provider_deadline(f->provider), HF_SECONDS(5));
+  timer(f, HF_SECONDS(5));
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  ready(f, HF_SECONDS(6));
+  granted(f, 0, 0);
+}
+
+static void provider__failed_start_refuses_those_who_wait_and_counts_once(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  for (int i = 0; i < 20; i++)
+    ask(f, i, 0, false, 0);
+  down(f, HF_EVIDENCE_NOT_STARTED, HF_SECONDS(1), 1);
+  int refusals = 0;
+  do {
+    for (unsigned i = 0; i < f->acts.len; i++, refusals++) {
+      refused(f, i, HF_DENIAL_DOWN);
+      assert_int_equal(f->acts.items[i].refuse.evidence.kind, HF_EVIDENCE_NOT_STARTED);
+      assert_int_equal(f->acts.items[i].refuse.retry_at, HF_SECONDS(1));
+    }
+    timer(f, 1);
+  } while (f->acts.len > 0);
+  assert_int_equal(refusals, 20);
+  assert_int_equal(view(f).queued, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__parked_upstream_refuses_at_once_and_says_why(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  down(f, HF_EVIDENCE_COMMAND_NOT_FOUND, HF_TIME_NEVER, 0);
+  ask(f, 0, 0, true, 1);
+  refused(f, 0, HF_DENIAL_DOWN);
+  assert_int_equal(f->acts.items[0].refuse.evidence.kind, HF_EVIDENCE_COMMAND_NOT_FOUND);
+  ready(f, 2);
+  ask(f, 0, 0, true, 3);
+  granted(f, 0, 0);
+}
+
+static void provider__stopping_on_purpose_counts_against_nobody(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  for (int i = 0; i < 20; i++) {
+    ask(f, 0, 0, false, i);
+    down(f, HF_EVIDENCE_NONE, 0, i);
+    assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM); /* the call still waits */
+    ready(f, i);
+    report(f, 0, granted(f, 0, 0), HF_BLAME_SUCCESS, i);
+    down(f, HF_EVIDENCE_NONE, 0, i);
+  }
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__limits_what_is_in_flight_first_come_first(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 2;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit first = granted(f, 0, 0);
+  ask(f, 1, 1, false, 0);
+  granted(f, 0, 1);
+  ask(f, 2, 2, false, 0);
+  nothing(f);
+  ask(f, 3, 0, false, 0);
+  nothing(f);
+  report(f, 0, first, HF_BLAME_SUCCESS, 1);
+  assert_int_equal(f->acts.len, 1);
+  granted(f, 0, 2);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &f->waiters[3]}, 2);
+  assert_int_equal(view(f).queued, 0);
+}
+
+static void provider__full_queue_refuses(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  f->options.max_queued = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  ask(f, 1, 0, false, 0);
+  ask(f, 2, 0, false, 0);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(view(f).limit_refusals, 1);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &f->waiters[1]}, 2);
+}
+
+static void provider__more_grants_than_one_list_holds_come_at_once(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  for (int i = 0; i < 40; i++)
+    ask(f, i, 0, false, 0);
+  int grants = 0;
+  ready(f, 1);
+  while (f->acts.len > 0) {
+    for (unsigned i = 0; i < f->acts.len; i++)
+      granted(f, i, grants++);
+    if (hf_provider_deadline(f->provider) > 1)
+      break;
+    timer(f, 1);
+  }
+  assert_int_equal(grants, 40);
+}
+
+static void provider__budget_holds_back_repeats_only(void **state) {
+  struct fixture *f = *state;
+  f->options.budget = (struct hf_budget_options){.burst = 1};
+  make_ready(f);
+  for (int i = 0; i < 3; i++) {
+    f->waiters[i] =
+        (struct hf_waiter){.tool = f->tool[0], .until = HF_SECONDS(60), .lease = HF_SECONDS(20), .is_retry = i < 2};
+    step(f, (struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[i]}, 0);
+    if (i == 1)
+      refused(f, 0, HF_DENIAL_BUDGET);
+    else
+      granted(f, 0, i);
+  }
+  assert_int_equal(view(f).budget_refusals, 1);
+}
+
+static void provider__connection_faults_open_its_breaker(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+  ask(f, 1, 1, false, 1);
+  refused(f, 0, HF_DENIAL_BREAKER);
+}
+
+static void provider__one_tools_faults_open_only_that_tools_breaker(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_TOOL, 0);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+  one(f, 1, HF_BLAME_SUCCESS, 0);
+}
+
+static void provider__two_tools_failing_with_no_success_between_count_against_it(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 6; i++) /* the first failure is one tool's alone */
+    one(f, i % 2, HF_BLAME_TOOL, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+}
+
+static void provider__a_success_between_clears_it(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 3; i++) {
+    one(f, 0, HF_BLAME_TOOL, 0);
+    one(f, 2, HF_BLAME_SUCCESS, 0);
+    one(f, 1, HF_BLAME_TOOL, 0);
+    one(f, 2, HF_BLAME_SUCCESS, 0);
+  }
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+/* Peers open on 4xx, auth and cancels. */
+static void provider__the_callers_own_errors_never_open_a_breaker(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 100; i++)
+    one(f, 0, HF_BLAME_NOBODY, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+}
+
+static void provider__a_calls_retries_count_once(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 4; i++) { /* four calls of five attempts each */
+    struct hf_permit permit;
+    for (int attempt = 0; attempt < 5; attempt++) {
+      ask(f, 0, 0, false, 0);
+      permit = granted(f, 0, 0);
+      struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+      event.report.tool = f->tool[0];
+      event.report.report =
+          (struct hf_report){.permit = permit, .blame = HF_BLAME_TOOL, .deferred = attempt < 4, .retry_after = -1};
+      step(f, event, 0);
+    }
+  }
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+  one(f, 0, HF_BLAME_TOOL, 0);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+}
+
+static void provider__half_open_lets_one_through_and_the_patient_wait(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  for (int i = 0; i < 10; i++) {
+    ask(f, i, 0, true, HF_SECONDS(20));
+    nothing(f);
+  }
+  timer(f, due);
+  assert_int_equal(f->acts.len, 1);
+  struct hf_permit probe = granted(f, 0, 0);
+  assert_true(probe.provider_probe);
+  assert_int_equal(view(f).breaker, HF_BREAKER_HALF_OPEN);
+  ask(f, 20, 0, false, due);
+  refused(f, 0, HF_DENIAL_BREAKER);
+  report(f, 0, probe, HF_BLAME_SUCCESS, due + 1);
+  assert_int_equal(f->acts.len, 9);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__failed_probe_refuses_those_who_cannot_wait_so_long(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, true, HF_SECONDS(1));
+  ask(f, 1, 0, true, HF_SECONDS(1));
+  timer(f, due);
+  report(f, 0, granted(f, 0, 0), HF_BLAME_PROVIDER, due + 1);
+  assert_int_equal(f->acts.len, 1);
+  refused(f, 0, HF_DENIAL_BREAKER);
+  assert_true(view(f).breaker_until >= due + HF_SECONDS(60));
+}
+
+static void provider__neutral_probe_hands_the_lease_to_the_next(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  struct hf_permit first = granted(f, 0, 0);
+  report(f, 0, first, HF_BLAME_NOBODY, due + 1); /* 401, or cancelled */
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  ask(f, 1, 0, false, due + 2);
+  struct hf_permit second = granted(f, 0, 1);
+  assert_true(second.provider_probe);
+  assert_true(second.provider_generation > first.provider_generation);
+  report(f, 0, second, HF_BLAME_SUCCESS, due + 3);
+}
+
+static void provider__lost_probe_frees_the_breaker_and_its_late_result_is_ignored(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  struct hf_permit lost = granted(f, 0, 0);
+  assert_int_equal(hf_provider_deadline(f->provider), due + HF_SECONDS(21)); /* the attempt's 20 s, and a grace */
+  timer(f, due + HF_SECONDS(21));
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  ask(f, 1, 0, false, due + HF_SECONDS(22));
+  struct hf_permit second = granted(f, 0, 1);
+  report(f, 0, lost, HF_BLAME_SUCCESS, due + HF_SECONDS(23));
+  assert_int_equal(view(f).breaker, HF_BREAKER_HALF_OPEN);
+  assert_int_equal(view(f).in_flight, 1); /* its slot is free all the same */
+  report(f, 0, second, HF_BLAME_SUCCESS, due + HF_SECONDS(24));
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__results_from_before_the_trip_are_ignored(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  make_ready(f);
+  ask(f, 10, 0, false, 0);
+  struct hf_permit old = granted(f, 0, 10);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_PROVIDER, 0);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  struct hf_permit probe = granted(f, 0, 0);
+  report(f, 0, old, HF_BLAME_SUCCESS, due + 1);
+  assert_int_equal(view(f).breaker, HF_BREAKER_HALF_OPEN);
+  report(f, 0, probe, HF_BLAME_SUCCESS, due + 2);
+}
+
+static void provider__synthetic_probe_only_admits_the_real_one(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  assert_int_equal(f->acts.len, 1);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  ask(f, 1, 0, false, due);
+  nothing(f); /* one is out */
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due + 1);
+  struct hf_permit probe = granted(f, 0, 0);
+  assert_true(probe.provider_probe);
+  refused(f, 1, HF_DENIAL_BREAKER);
+  assert_int_equal(view(f).breaker, HF_BREAKER_HALF_OPEN); /* not closed by a ping */
+  report(f, 0, probe, HF_BLAME_PROVIDER, due + 2);
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+}
+
+static void provider__failed_or_silent_synthetic_probe_keeps_it_open(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  for (int i = 0; i < 2; i++) {
+    hf_time due = view(f).breaker_until;
+    ask(f, 0, 0, false, due);
+    assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+    if (i == 0)
+      step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = false}, due + 1);
+    else
+      timer(f, due + HF_SECONDS(5));
+    refused(f, 0, HF_DENIAL_BREAKER);
+    assert_true(view(f).breaker_until >= due + HF_SECONDS(60));
+    step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due + HF_SECONDS(6));
+    nothing(f); /* too late */
+    assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  }
+}
+
+/* A peer's breaker stayed half-open for ever when the child died under its probe. */
+static void provider__breaker_is_not_wedged_on_a_dead_child(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  down(f, HF_EVIDENCE_BROKE, 0, HF_SECONDS(1));
+  ask(f, 0, 0, false, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM); /* respawn first, and no ping to the dead */
+  assert_int_equal(f->acts.len, 1);
+  down(f, HF_EVIDENCE_NOT_STARTED, due + 2, due + 1);
+  refused(f, 0, HF_DENIAL_DOWN);
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  ready(f, due + 1);
+  struct hf_permit probe = granted(f, 0, 0); /* the handshake is as good as a ping */
+  assert_true(probe.provider_probe);
+  down(f, HF_EVIDENCE_BROKE, 0, due + 2);
+  report(f, 0, probe, HF_BLAME_TOOL, due + 2); /* neutral for the provider */
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+  ask(f, 1, 1, false, due + 3);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  ready(f, due + 4);
+  report(f, 1, granted(f, 0, 1), HF_BLAME_SUCCESS, due + 5);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__clock_that_goes_back_does_no_harm(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  make_ready(f);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_PROVIDER, HF_SECONDS(1000));
+  hf_time due = view(f).breaker_until;
+  assert_true(due >= HF_SECONDS(1030));
+  ask(f, 0, 0, false, 0);
+  refused(f, 0, HF_DENIAL_BREAKER);
+  ask(f, 0, 0, false, due);
+  report(f, 0, granted(f, 0, 0), HF_BLAME_SUCCESS, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__tools_keep_what_was_learnt(void **state) {
+  struct fixture *f = *state;
+  f->options.max_tools = 3;
+  make_ready(f);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_TOOL, 0);
+  struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
+  struct hf_provider_tool *again;
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t0"), &options, &again), 0);
+  assert_ptr_equal(again, f->tool[0]);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t3"), &options, &again), HF_ERR_LIMIT);
+}
+
+static void provider__permit_outlives_a_reload(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit permit = granted(f, 0, 0);
+  struct hf_provider *held = hf_provider_ref(f->provider);
+  hf_provider_unref(f->provider); /* the configuration lets go */
+  f->options.max_concurrent = 1;
+  hf_provider_configure(held, &f->options);
+  report(f, 0, permit, HF_BLAME_SUCCESS, 1);
+  assert_int_equal(view(f).in_flight, 0);
+}
+
+static void provider__queued_waiter_cannot_ask_twice(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_provider_event event = {.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[0]};
+  assert_int_equal(hf_provider_step(f->provider, &event, 1, &f->acts), HF_ERR_INVALID);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &f->waiters[0]}, 2);
+}
+
+static void provider__out_of_memory_is_an_error(void **state) {
+  struct fixture *f = *state;
+  hf_alloc_fail_after(0);
+  assert_null(hf_provider_new(&f->options, 1, 0));
+  make(f);
+  struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
+  struct hf_provider_tool *tool = NULL;
+  for (int i = 0; i < 2; i++) {
+    hf_alloc_fail_after(i);
+    assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("new"), &options, &tool), HF_ERR_NOMEM);
+    assert_null(tool);
+  }
+  hf_alloc_fail_after(-1);
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("new"), &options, &tool), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(provider__starts_the_upstream_for_the_first_call),
+      TEST(provider__waits_out_the_pause_before_a_restart),
+      TEST(provider__failed_start_refuses_those_who_wait_and_counts_once),
+      TEST(provider__parked_upstream_refuses_at_once_and_says_why),
+      TEST(provider__stopping_on_purpose_counts_against_nobody),
+      TEST(provider__limits_what_is_in_flight_first_come_first),
+      TEST(provider__full_queue_refuses),
+      TEST(provider__more_grants_than_one_list_holds_come_at_once),
+      TEST(provider__budget_holds_back_repeats_only),
+      TEST(provider__connection_faults_open_its_breaker),
+      TEST(provider__one_tools_faults_open_only_that_tools_breaker),
+      TEST(provider__two_tools_failing_with_no_success_between_count_against_it),
+      TEST(provider__a_success_between_clears_it),
+      TEST(provider__the_callers_own_errors_never_open_a_breaker),
+      TEST(provider__a_calls_retries_count_once),
+      TEST(provider__half_open_lets_one_through_and_the_patient_wait),
+      TEST(provider__failed_probe_refuses_those_who_cannot_wait_so_long),
+      TEST(provider__neutral_probe_hands_the_lease_to_the_next),
+      TEST(provider__lost_probe_frees_the_breaker_and_its_late_result_is_ignored),
+      TEST(provider__results_from_before_the_trip_are_ignored),
+      TEST(provider__synthetic_probe_only_admits_the_real_one),
+      TEST(provider__failed_or_silent_synthetic_probe_keeps_it_open),
+      TEST(provider__breaker_is_not_wedged_on_a_dead_child),
+      TEST(provider__clock_that_goes_back_does_no_harm),
+      TEST(provider__tools_keep_what_was_learnt),
+      TEST(provider__permit_outlives_a_reload),
+      TEST(provider__queued_waiter_cannot_ask_twice),
+      TEST(provider__out_of_memory_is_an_error),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
