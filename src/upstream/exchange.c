@@ -1,0 +1,222 @@
+#include "upstream/exchange.h"
+
+#include "base/error.h"
+
+enum {
+  READ_BUDGET = 128 << 10, /* bytes that one turn of the loop reads from one connection */
+  JOINED_BODY_MAX = 16 << 10,
+};
+
+void hf_exchange_init(struct hf_exchange *exchange, struct hf_pool *pool, const struct hf_exchange_events *events) {
+  *exchange = (struct hf_exchange){.pool = pool, .events = events};
+  hf_buf_init(&exchange->head, HF_REQUEST_HEAD_MAX);
+  hf_list_init(&exchange->ticket.link);
+}
+
+void hf_exchange_cancel(struct hf_exchange *exchange) {
+  if (!exchange->active)
+    return;
+  exchange->active = false;
+  hf_pool_withdraw(exchange->pool, &exchange->ticket);
+  if (exchange->connection)
+    hf_connection_close(exchange->connection);
+  exchange->connection = NULL;
+  exchange->body = NULL;
+  hf_buf_reset(&exchange->head, HF_REQUEST_HEAD_MAX);
+}
+
+void hf_exchange_deinit(struct hf_exchange *exchange) {
+  hf_exchange_cancel(exchange);
+  hf_buf_deinit(&exchange->head);
+}
+
+const struct hf_http1_reader *hf_exchange_response(const struct hf_exchange *exchange) {
+  return &exchange->connection->reader;
+}
+
+static void fail(struct hf_exchange *exchange, enum hf_evidence_kind kind, struct hf_str reason) {
+  hf_exchange_cancel(exchange);
+  exchange->events->ended(exchange, &HF_EVIDENCE(kind), reason);
+}
+
+static bool is_written(const struct hf_exchange *exchange) {
+  return exchange->written == exchange->total;
+}
+
+/* What is left to write, as parts. */
+static size_t unwritten(const struct hf_exchange *exchange, struct hf_str *parts) {
+  size_t skip = exchange->written;
+  size_t count = 0;
+  size_t pieces = exchange->body ? exchange->body->count : 0;
+  for (size_t i = 0; i <= pieces; i++) {
+    struct hf_str part = i == 0 ? hf_buf_str(&exchange->head) : exchange->body->piece[i - 1].bytes;
+    if (skip >= part.len) {
+      skip -= part.len;
+      continue;
+    }
+    parts[count++] = (struct hf_str){part.ptr + skip, part.len - skip};
+    skip = 0;
+  }
+  return count;
+}
+
+static void on_readable(void *user, struct hf_connection *connection);
+
+static void write_some(struct hf_exchange *exchange) {
+  struct hf_connection *connection = exchange->connection;
+  struct hf_str parts[HF_WIRE_PARTS_MAX];
+  size_t written = 0;
+  size_t count = unwritten(exchange, parts);
+  int r = hf_wire_write(&connection->wire, parts, count, &written);
+  exchange->written += written;
+  exchange->write_failed = r < 0 && r != HF_ERR_AGAIN;
+  hf_connection_want_write(connection, r < 0);
+  exchange->events->sent(exchange, exchange->written, is_written(exchange));
+}
+
+/* A write error is not the end by itself: the server may have answered before it closed, and that answer counts. */
+static void on_writable(void *user, struct hf_connection *connection) {
+  struct hf_exchange *exchange = user;
+  if (exchange->write_failed) {
+    on_readable(user, connection);
+    if (connection->user == user)
+      fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the connection broke while the request was written"));
+  } else if (!is_written(exchange)) {
+    write_some(exchange);
+  } else if (!exchange->eager) {
+    hf_connection_want_write(connection, false);
+  }
+}
+
+static void complete(struct hf_exchange *exchange) {
+  struct hf_connection *connection = exchange->connection;
+  const struct hf_http1_reader *reader = &connection->reader;
+  bool reusable = reader->keep_alive && is_written(exchange);
+  /* The headers stay readable for ended(): the connection goes back afterwards, unless the exchange was cancelled. */
+  exchange->active = false;
+  exchange->body = NULL;
+  exchange->connection = NULL;
+  if (reusable)
+    hf_connection_release(connection, hf_http1_header(reader, HF_STR("keep-alive")));
+  else
+    hf_connection_close(connection);
+  exchange->events->ended(exchange, NULL, (struct hf_str){NULL, 0});
+}
+
+/* Works through bytes that came. Returns false when the exchange is over or was given up. */
+static bool digest(struct hf_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
+  for (size_t at = 0;;) {
+    enum hf_http1_event event;
+    struct hf_str body = {NULL, 0};
+    size_t used = 0;
+    int r = hf_http1_read(&connection->reader, (struct hf_str){bytes.ptr + at, bytes.len - at}, &event, &body, &used);
+    if (r < 0) {
+      struct hf_str why = hf_str_from(hf_http1_fault_text(connection->reader.fault));
+      fail(exchange, HF_EVIDENCE_BAD_REPLY, why);
+      return false;
+    }
+    at += used;
+    switch (event) {
+    case HF_HTTP1_MORE:
+      return true;
+    case HF_HTTP1_HEAD:
+      exchange->got_head = true;
+      exchange->events->head(exchange);
+      break;
+    case HF_HTTP1_BODY:
+      exchange->events->body(exchange, body);
+      break;
+    case HF_HTTP1_END:
+      if (at < bytes.len)
+        connection->reader.keep_alive = false; /* bytes nobody asked for */
+      complete(exchange);
+      return false;
+    }
+    if (connection->user != exchange)
+      return false;
+  }
+}
+
+static void end_of_stream(struct hf_exchange *exchange, struct hf_connection *connection, bool orderly) {
+  if (orderly && hf_http1_read_eof(&connection->reader) == 0) {
+    complete(exchange);
+    return;
+  }
+  if (connection->reader.got_anything)
+    fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the connection ended inside the response"));
+  else
+    fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the connection ended without a response"));
+}
+
+static void on_readable(void *user, struct hf_connection *connection) {
+  struct hf_exchange *exchange = user;
+  char *scratch = exchange->pool->connector->scratch;
+  size_t budget = READ_BUDGET;
+  while (budget) {
+    size_t n = 0;
+    size_t max = budget < HF_CONNECTOR_SCRATCH ? budget : HF_CONNECTOR_SCRATCH;
+    int r = hf_wire_read(&connection->wire, scratch, max, &n);
+    if (r == HF_ERR_AGAIN) {
+      if (exchange->eager) {
+        exchange->eager = false;
+        hf_connection_want_write(connection, !is_written(exchange));
+      }
+      return;
+    }
+    if (r < 0) {
+      end_of_stream(exchange, connection, r == HF_ERR_CLOSED);
+      return;
+    }
+    if (!digest(exchange, connection, (struct hf_str){scratch, n}))
+      return;
+    /* A plain socket that gave less than asked for is empty: one system call saved. */
+    if (n < max && !hf_wire_hides_bytes(&connection->wire))
+      return;
+    budget -= n;
+  }
+  if (hf_wire_hides_bytes(&connection->wire)) {
+    exchange->eager = true;
+    hf_connection_want_write(connection, true); /* it comes back in the next turn, where poll() would not */
+  }
+}
+
+static const struct hf_connection_events connection_events = {on_readable, on_writable};
+
+static void begin(struct hf_exchange *exchange, struct hf_connection *connection) {
+  exchange->connection = connection;
+  hf_connection_attach(connection, &connection_events, exchange);
+  /* One record on TLS for a small request; a plain socket takes the parts in one call anyway. */
+  if (hf_wire_hides_bytes(&connection->wire) && exchange->body && exchange->body->len <= JOINED_BODY_MAX &&
+      hf_pieces_join(exchange->body, &exchange->head) == 0)
+    exchange->body = NULL;
+  write_some(exchange);
+}
+
+static void on_granted(struct hf_ticket *ticket, struct hf_connection *connection) {
+  begin(HF_CONTAINER_OF(ticket, struct hf_exchange, ticket), connection);
+}
+
+static void on_refused(struct hf_ticket *ticket, const struct hf_evidence *evidence, struct hf_str reason) {
+  struct hf_exchange *exchange = HF_CONTAINER_OF(ticket, struct hf_exchange, ticket);
+  hf_exchange_cancel(exchange);
+  exchange->events->ended(exchange, evidence, reason);
+}
+
+void hf_exchange_start(struct hf_exchange *exchange, const struct hf_pieces *body, hf_time connect_by, bool urgent) {
+  exchange->active = true;
+  exchange->got_head = false;
+  exchange->eager = false;
+  exchange->write_failed = false;
+  exchange->written = 0;
+  exchange->body = body;
+  exchange->total = exchange->head.len + (body ? body->len : 0);
+  exchange->ticket.connect_by = connect_by;
+  exchange->ticket.granted = on_granted;
+  exchange->ticket.failed = on_refused;
+  struct hf_connection *connection;
+  int r = hf_pool_take(exchange->pool, &exchange->ticket, urgent, &connection);
+  if (r == 0)
+    begin(exchange, connection);
+  else if (r != HF_ERR_AGAIN)
+    fail(exchange, HF_EVIDENCE_LOCAL_LIMIT, HF_STR("too many requests wait for a connection"));
+}

@@ -1,0 +1,80 @@
+/* What the parts of the HTTP transport share: http.c owns it, post.c and stream.c use it. */
+#ifndef HF_UPSTREAM_HTTP_STATE_H
+#define HF_UPSTREAM_HTTP_STATE_H
+
+#include "base/arena.h"
+#include "upstream/answer.h"
+#include "upstream/exchange.h"
+#include "upstream/origin.h"
+#include "upstream/pool.h"
+#include "upstream/transport.h"
+
+enum { HF_SESSION_ID_MAX = 1024, HF_HTTP_SETTINGS_MAX = 256 << 10 };
+
+struct hf_http;
+
+/* The stream that a legacy server may open towards us (GET). */
+struct hf_stream {
+  struct hf_http *http;
+  struct hf_exchange exchange;
+  struct hf_answer answer;
+  struct hf_timer timer;
+  unsigned failures; /* in a row */
+  bool wanted;
+  bool streaming; /* the response is an event stream */
+  bool got_event;
+};
+
+struct hf_http {
+  struct hf_transport base;
+  unsigned refs; /* the owner's, one of each post, and while a report is under way */
+  bool freed;    /* by its owner: nothing is reported any more */
+  bool closing;
+  bool open_reported;
+  struct hf_connector *connector;
+  struct hf_loop *loop;
+  struct hf_arena arena; /* of the settings that were copied */
+  struct hf_str server;  /* its name, for the log */
+  uint16_t *not_executed;
+  size_t not_executed_count;
+  uint32_t max_message;
+  struct hf_origin origin;
+  struct hf_buf fixed_head; /* header lines of every request */
+  struct hf_pool pool;
+  enum hf_era era;
+  struct hf_buf version; /* agreed with a legacy server, or the modern one's; empty: none yet */
+  struct hf_buf session; /* legacy session id; empty: none */
+  struct hf_list posts;
+  struct hf_list ready; /* posts that were sent but not begun */
+  size_t post_count;
+  struct hf_job job;
+  struct hf_job open_job;
+  struct hf_stream stream;
+  struct hf_exchange farewell; /* DELETE of the session */
+  struct hf_timer farewell_timer;
+};
+
+void hf_http_hold(struct hf_http *http);
+void hf_http_release(struct hf_http *http);
+
+/* Writes the head of a request of ours into `head`. `out` may be NULL; `last_event_id` may be empty.
+ * `ret_carried_session`: whether it has a session id. Returns 0, HF_ERR_INVALID, HF_ERR_LIMIT, HF_ERR_NOMEM. */
+int hf_http_write_head(struct hf_http *http, struct hf_buf *head, struct hf_str method, struct hf_str target,
+                       const struct hf_outgoing *out, struct hf_str last_event_id, bool *ret_carried_session);
+
+/* True if `value`, a Content-Type, is `type`, whatever its parameters. */
+bool hf_http_is_type(struct hf_str value, struct hf_str type);
+
+/* post.c: one outgoing message. */
+int hf_post_send(struct hf_http *http, struct hf_outgoing *out);
+void hf_post_begin_ready(struct hf_http *http);
+void hf_post_abort(struct hf_outgoing *out);
+void hf_post_abort_all(struct hf_http *http);
+
+/* stream.c */
+int hf_stream_init(struct hf_stream *stream, struct hf_http *http);
+void hf_stream_deinit(struct hf_stream *stream);
+void hf_stream_start(struct hf_stream *stream);
+void hf_stream_stop(struct hf_stream *stream);
+
+#endif

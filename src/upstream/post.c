@@ -1,0 +1,445 @@
+/* One outgoing message and what the server answers to it: by POST, and, where a legacy server's event stream broke and
+ * had ids, by GET from where it broke. A message is posted once; only a redirect, whose status says that nothing was
+ * done, sends it to another path of the same origin. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gateway/loop.h"
+#include "policy/retry.h"
+#include "upstream/http_state.h"
+#include "upstream/session_lost.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { REDIRECTS_MAX = 3, RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
+
+#define DRAIN_TIME HF_MS(500)
+#define NOTICE_TIME HF_SECONDS(30) /* until the server has taken what it need not answer */
+#define RESUME_CONNECT HF_SECONDS(10)
+#define RESUME_PAUSE_DEFAULT 1000
+#define RESUME_PAUSE_MIN 100
+#define RESUME_PAUSE_MAX 30000
+
+struct post {
+  struct hf_list link;
+  struct hf_http *http;
+  struct hf_outgoing *out; /* NULL once it is over for its sender */
+  unsigned refs;
+  struct hf_exchange exchange;
+  struct hf_answer answer;
+  struct hf_timer timer; /* pause before resuming, or the end of draining */
+  struct hf_buf target;  /* where a redirect led; empty: the configured one */
+  uint8_t redirects;
+  uint8_t resume_failures;
+  bool resuming;
+  uint64_t events_before; /* event count when the stream was opened */
+};
+
+static void unref(struct post *post) {
+  if (--post->refs)
+    return;
+  struct hf_http *http = post->http;
+  hf_exchange_deinit(&post->exchange);
+  hf_answer_deinit(&post->answer);
+  hf_timer_deinit(http->loop, &post->timer);
+  hf_buf_deinit(&post->target);
+  hf_free(post);
+  hf_http_release(http);
+}
+
+/* Lets go of the sender's message; the post may linger to drain its connection. */
+static void detach(struct post *post) {
+  post->out->transport_data = NULL;
+  post->out = NULL;
+  hf_answer_stop(&post->answer);
+}
+
+static void discard(struct post *post) {
+  if (post->out)
+    detach(post);
+  hf_exchange_cancel(&post->exchange);
+  hf_timer_stop(post->http->loop, &post->timer);
+  if (hf_list_empty(&post->link))
+    return;
+  hf_list_remove(&post->link);
+  post->http->post_count--;
+  unref(post);
+}
+
+static void log_end(const struct post *post, const struct hf_evidence *evidence, struct hf_str reason) {
+  if (reason.ptr && evidence->kind != HF_EVIDENCE_NONE)
+    hf_log_event(post->http->loop->log, HF_LOG_DEBUG, "request to upstream failed",
+                 HF_LOG_STR("server", post->http->server), HF_LOG_STR("reason", reason),
+                 HF_LOG_INT("status", evidence->http_status));
+}
+
+/* Reports the end to the sender. The post stays until discard(). */
+static void report(struct post *post, enum hf_evidence_kind kind, struct hf_str reason) {
+  struct hf_outgoing *out = post->out;
+  if (!out)
+    return;
+  struct hf_http *http = post->http;
+  struct hf_evidence evidence = out->answer;
+  evidence.kind = kind;
+  log_end(post, &evidence, reason);
+  detach(post);
+  http->base.events->done(http->base.owner, out, &evidence);
+}
+
+static void finish(struct post *post, enum hf_evidence_kind kind, struct hf_str reason) {
+  post->refs++;
+  hf_exchange_cancel(&post->exchange);
+  report(post, kind, reason);
+  discard(post);
+  unref(post);
+}
+
+/* All is said; whether the server now ends its body is its business for a moment only. */
+static void drain(struct post *post) {
+  if (post->exchange.active)
+    hf_timer_set(post->http->loop, &post->timer, hf_time_add(post->http->loop->now, DRAIN_TIME));
+}
+
+static bool is_answer_to(const struct hf_message *message, uint64_t id) {
+  if (message->kind != HF_MESSAGE_RESULT && message->kind != HF_MESSAGE_ERROR)
+    return false;
+  char text[24];
+  int n = snprintf(text, sizeof text, "%" PRIu64, id);
+  return message->id_type == HF_ID_INTEGER && hf_str_equal(message->id, (struct hf_str){text, (size_t)n});
+}
+
+/* The version that a legacy server agreed to is wanted at once: the notification that follows must carry it. */
+static void learn_version(struct hf_http *http, struct hf_message *message) {
+  struct hf_str version;
+  if (hf_message_string(message, HF_FIELD_RESULT_VERSION, &version) < 0 || version.len > 32)
+    return;
+  hf_buf_reset(&http->version, 64);
+  (void)hf_buf_append_str(&http->version, version);
+}
+
+static void deliver(struct post *post, struct hf_message *message) {
+  struct hf_http *http = post->http;
+  struct hf_outgoing *out = post->out;
+  bool answers = out->is_request && is_answer_to(message, out->id);
+  if (answers && out->method == HF_METHOD_INITIALIZE && message->kind == HF_MESSAGE_RESULT)
+    learn_version(http, message);
+  if (message->kind == HF_MESSAGE_ERROR)
+    out->answer.jsonrpc_code =
+        message->error_code < INT32_MIN || message->error_code > INT32_MAX ? 0 : (int)message->error_code;
+  http->base.events->message(http->base.owner, out, message);
+  if (!answers || !post->out)
+    return;
+  bool refused = out->answer.http_status >= 300;
+  report(post, refused ? HF_EVIDENCE_HTTP_STATUS : HF_EVIDENCE_NONE, (struct hf_str){NULL, 0});
+  drain(post);
+}
+
+static void on_message(struct hf_answer *answer, struct hf_message *message) {
+  struct post *post = HF_CONTAINER_OF(answer, struct post, answer);
+  if (post->out)
+    deliver(post, message);
+}
+
+static void on_life(struct hf_answer *answer) {
+  struct post *post = HF_CONTAINER_OF(answer, struct post, answer);
+  if (post->out)
+    post->http->base.events->life(post->http->base.owner, post->out);
+}
+
+static const struct hf_answer_events answer_events = {on_message, on_life};
+
+static void start_resumption(struct post *post) {
+  static const struct hf_str get = {"GET", 3};
+  struct hf_http *http = post->http;
+  bool carried;
+  post->events_before = post->answer.event_count;
+  hf_buf_reset(&post->exchange.head, HF_REQUEST_HEAD_MAX);
+  struct hf_str last_id = hf_buf_str(&post->answer.last_id);
+  if (hf_http_write_head(http, &post->exchange.head, get, hf_buf_str(&http->origin.target), NULL, last_id, &carried) <
+      0) {
+    finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream cannot be resumed"));
+    return;
+  }
+  hf_exchange_start(&post->exchange, NULL, hf_time_add(http->loop->now, RESUME_CONNECT), true);
+}
+
+static void on_timer(struct hf_timer *timer) {
+  struct post *post = HF_CONTAINER_OF(timer, struct post, timer);
+  if (!post->out)
+    discard(post);
+  else if (post->resuming)
+    start_resumption(post);
+  else
+    finish(post, HF_EVIDENCE_BROKE, HF_STR("no word about a notification or answer"));
+}
+
+/* A stream ended before its answer. A legacy server that numbers its events lets us go on where it broke. */
+static void stream_ended(struct post *post) {
+  struct hf_http *http = post->http;
+  hf_exchange_cancel(&post->exchange);
+  if (post->answer.event_count > post->events_before)
+    post->resume_failures = 0;
+  else
+    post->resume_failures++;
+  bool can_resume = http->era != HF_ERA_MODERN && post->out->method != HF_METHOD_DISCOVER && post->answer.last_id.len;
+  if (!can_resume || post->resume_failures > RESUME_FAILURES_MAX) {
+    finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream ended without an answer"));
+    return;
+  }
+  int64_t pause = post->answer.retry_ms < 0 ? RESUME_PAUSE_DEFAULT : post->answer.retry_ms;
+  pause = pause < RESUME_PAUSE_MIN ? RESUME_PAUSE_MIN : pause > RESUME_PAUSE_MAX ? RESUME_PAUSE_MAX : pause;
+  post->resuming = true;
+  hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, HF_MS(pause)));
+}
+
+static void on_sent(struct hf_exchange *exchange, size_t bytes, bool complete) {
+  struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
+  /* Once handed over stays handed over, wherever a redirect leads. */
+  if (!post->out || post->resuming || post->redirects)
+    return;
+  post->out->handed = bytes;
+  if (post->out->is_request)
+    post->http->base.events->sent(post->http->base.owner, post->out, bytes, complete);
+}
+
+static void learn_session(struct hf_http *http, struct hf_str id) {
+  bool fine = id.len > 0 && id.len <= HF_SESSION_ID_MAX;
+  for (size_t i = 0; fine && i < id.len; i++)
+    fine = id.ptr[i] > 0x20 && id.ptr[i] < 0x7f;
+  hf_buf_reset(&http->session, HF_SESSION_ID_MAX);
+  if (fine)
+    (void)hf_buf_append_str(&http->session, id);
+  else if (id.len)
+    hf_log_event(http->loop->log, HF_LOG_WARN, "upstream gave an unusable session id",
+                 HF_LOG_STR("server", http->server));
+}
+
+static void note_status(struct post *post, const struct hf_http1_reader *response) {
+  struct hf_http *http = post->http;
+  struct hf_evidence *answer = &post->out->answer;
+  answer->http_status = response->status;
+  struct hf_str retry_after = hf_http1_header(response, HF_STR("retry-after"));
+  if (retry_after.ptr)
+    (void)hf_retry_after_parse(retry_after, http->loop->wall_ms, &answer->retry_after);
+  for (size_t i = 0; i < http->not_executed_count; i++)
+    if (http->not_executed[i] == response->status)
+      answer->listed_unexecuted = true;
+  if (post->out->method == HF_METHOD_INITIALIZE && response->status / 100 == 2)
+    learn_session(http, hf_http1_header(response, HF_STR("mcp-session-id")));
+}
+
+static bool is_encoded(const struct hf_http1_reader *response) {
+  struct hf_str encoding = hf_http1_header(response, HF_STR("content-encoding"));
+  return encoding.len && !hf_str_equal_nocase(encoding, HF_STR("identity"));
+}
+
+static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_reader *response) {
+  struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
+  if (is_encoded(response)) {
+    hf_log_event(post->http->loop->log, HF_LOG_WARN, "upstream compressed its answer without being asked",
+                 HF_LOG_STR("server", post->http->server),
+                 HF_LOG_STR("encoding", hf_http1_header(response, HF_STR("content-encoding"))));
+    return HF_ANSWER_NONE;
+  }
+  if (response->status / 100 != 2)
+    return HF_ANSWER_TEXT;
+  if (!post->out->is_request)
+    return HF_ANSWER_NONE;
+  if (hf_http_is_type(type, HF_STR("application/json")))
+    return HF_ANSWER_JSON;
+  if (hf_http_is_type(type, HF_STR("text/event-stream")))
+    return HF_ANSWER_EVENTS;
+  return HF_ANSWER_NONE;
+}
+
+static void on_head(struct hf_exchange *exchange) {
+  struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
+  const struct hf_http1_reader *response = hf_exchange_response(exchange);
+  if (!post->out)
+    return;
+  if (post->resuming) {
+    struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
+    if (response->status != 200 || is_encoded(response) || !hf_http_is_type(type, HF_STR("text/event-stream"))) {
+      finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream ended without an answer, and cannot be resumed"));
+      return;
+    }
+    hf_answer_begin(&post->answer, HF_ANSWER_EVENTS, post->http->max_message);
+    return;
+  }
+  note_status(post, response);
+  enum hf_answer_kind kind = choose_kind(post, response);
+  if (kind == HF_ANSWER_TEXT && (response->status == 307 || response->status == 308)) {
+    struct hf_str location = hf_http1_header(response, HF_STR("location"));
+    int r = post->redirects < REDIRECTS_MAX ? hf_origin_redirect(&post->http->origin, location, &post->target)
+                                            : HF_ERR_LIMIT;
+    post->redirects = r == 0 ? post->redirects + 1 : REDIRECTS_MAX + 1;
+  }
+  hf_answer_begin(&post->answer, kind, post->http->max_message);
+  if (!post->out->is_request && response->status / 100 == 2) {
+    post->refs++;
+    report(post, HF_EVIDENCE_NONE, (struct hf_str){NULL, 0});
+    drain(post);
+    unref(post);
+  }
+}
+
+/* A body that cannot be an answer is not waited for: the connection goes with it. */
+static void on_body(struct hf_exchange *exchange, struct hf_str bytes) {
+  struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
+  post->refs++;
+  int r = hf_answer_feed(&post->answer, bytes);
+  if (r == HF_ERR_CLOSED)
+    r = 0;
+  if (r < 0 && !post->out)
+    discard(post);
+  else if (r < 0 && post->answer.kind == HF_ANSWER_TEXT)
+    finish(post, HF_EVIDENCE_HTTP_STATUS, HF_STR("the body of an error is too large"));
+  else if (r < 0)
+    finish(post, HF_EVIDENCE_BAD_REPLY, hf_str_from(post->answer.why.code ? post->answer.why.text : "not a message"));
+  unref(post);
+}
+
+static const char *status_text(const struct post *post, int status) {
+  if (status == 301 || status == 302 || status == 303)
+    return "a redirect that would turn POST into GET";
+  if (post->redirects > REDIRECTS_MAX)
+    return "a redirect to another origin, to nowhere, or one too many";
+  return "http status";
+}
+
+/* An error status has come whole, or as much of it as will. */
+static void end_refused(struct post *post) {
+  struct hf_outgoing *out = post->out;
+  struct hf_str text = post->answer.kind == HF_ANSWER_TEXT ? hf_buf_str(&post->answer.body) : HF_STR("");
+  out->answer.says_session_lost = hf_says_session_lost(text);
+  struct hf_message message = {0};
+  struct hf_refusal refusal;
+  post->refs++;
+  if (text.len && hf_message_decode_copy(text, &message, &refusal) == 0) {
+    if (out->is_request && is_answer_to(&message, out->id))
+      deliver(post, &message);
+    else if (message.kind == HF_MESSAGE_ERROR && message.error_code >= INT32_MIN && message.error_code <= INT32_MAX)
+      out->answer.jsonrpc_code = (int)message.error_code;
+    hf_message_deinit(&message);
+  }
+  if (post->out)
+    finish(post, HF_EVIDENCE_HTTP_STATUS, hf_str_from(status_text(post, out->answer.http_status)));
+  else
+    discard(post);
+  unref(post);
+}
+
+static void begin(struct post *post);
+
+static void on_complete(struct post *post) {
+  struct hf_outgoing *out = post->out;
+  int status = out->answer.http_status;
+  bool redirected = (status == 307 || status == 308) && post->redirects <= REDIRECTS_MAX && post->target.len;
+  if (redirected) {
+    begin(post);
+  } else if (status / 100 != 2) {
+    end_refused(post);
+  } else if (post->answer.kind == HF_ANSWER_EVENTS) {
+    stream_ended(post);
+  } else {
+    bool is_json = post->answer.kind == HF_ANSWER_JSON;
+    int r = is_json ? hf_answer_finish(&post->answer) : 0;
+    if (!post->out)
+      discard(post);
+    else if (r < 0)
+      finish(post, HF_EVIDENCE_BAD_REPLY, hf_str_from(post->answer.why.text));
+    else
+      finish(post, HF_EVIDENCE_BAD_REPLY,
+             is_json ? HF_STR("the answer has another id") : HF_STR("the answer is neither JSON nor an event stream"));
+  }
+}
+
+static void on_ended(struct hf_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
+  struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
+  post->refs++;
+  if (!post->out) {
+    discard(post);
+  } else if (!evidence && !post->resuming) {
+    on_complete(post);
+  } else if (post->resuming || (exchange->got_head && post->answer.kind == HF_ANSWER_EVENTS)) {
+    stream_ended(post);
+  } else if (exchange->got_head && evidence->kind == HF_EVIDENCE_BROKE && post->out->answer.http_status >= 300) {
+    end_refused(post); /* the status stands, whatever became of its body */
+  } else {
+    finish(post, evidence->kind, reason);
+  }
+  unref(post);
+}
+
+static const struct hf_exchange_events exchange_events = {on_sent, on_head, on_body, on_ended};
+
+static void begin(struct post *post) {
+  struct hf_http *http = post->http;
+  struct hf_outgoing *out = post->out;
+  struct hf_str target = post->target.len ? hf_buf_str(&post->target) : hf_buf_str(&http->origin.target);
+  hf_buf_reset(&post->exchange.head, HF_REQUEST_HEAD_MAX);
+  out->answer = HF_EVIDENCE(HF_EVIDENCE_NONE);
+  int r = hf_http_write_head(http, &post->exchange.head, HF_STR("POST"), target, out, (struct hf_str){NULL, 0},
+                             &out->answer.carried_session);
+  if (r < 0)
+    finish(post, HF_EVIDENCE_LOCAL_LIMIT, hf_str_from(hf_err_text(r)));
+  if (r < 0)
+    return;
+  if (!out->is_request)
+    hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, NOTICE_TIME));
+  hf_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);
+}
+
+int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
+  if (http->post_count >= POSTS_MAX)
+    return HF_ERR_LIMIT;
+  struct post *post = hf_malloc(sizeof *post);
+  if (!post)
+    return HF_ERR_NOMEM;
+  post->http = http;
+  post->out = out;
+  post->refs = 1;
+  post->redirects = 0;
+  post->resume_failures = 0;
+  post->resuming = false;
+  post->events_before = 0;
+  if (hf_timer_init(http->loop, &post->timer, on_timer) < 0) {
+    hf_free(post);
+    return HF_ERR_NOMEM;
+  }
+  hf_buf_init(&post->target, HF_URL_MAX);
+  hf_exchange_init(&post->exchange, &http->pool, &exchange_events);
+  hf_answer_init(&post->answer, &answer_events);
+  hf_list_push_back(&http->ready, &post->link);
+  http->post_count++;
+  hf_http_hold(http);
+  out->transport_data = post;
+  out->handed = 0;
+  out->answer = HF_EVIDENCE(HF_EVIDENCE_NONE);
+  hf_job_defer(http->loop, &http->job);
+  return 0;
+}
+
+void hf_post_begin_ready(struct hf_http *http) {
+  while (!hf_list_empty(&http->ready)) {
+    struct post *post = HF_CONTAINER_OF(http->ready.next, struct post, link);
+    hf_list_remove(&post->link);
+    hf_list_push_back(&http->posts, &post->link);
+    begin(post);
+  }
+}
+
+void hf_post_abort(struct hf_outgoing *out) {
+  if (out->transport_data)
+    discard(out->transport_data);
+}
+
+static void discard_all(struct hf_list *posts) {
+  while (!hf_list_empty(posts))
+    discard(HF_CONTAINER_OF(posts->next, struct post, link));
+}
+
+void hf_post_abort_all(struct hf_http *http) {
+  discard_all(&http->ready);
+  discard_all(&http->posts);
+}

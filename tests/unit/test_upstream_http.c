@@ -1,0 +1,931 @@
+/* The HTTP transport against a server whose every byte is scripted, on the same loop. */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "daemon/loop.h"
+#include "gateway/settings.h"
+#include "upstream/http.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { REQUESTS_MAX = 32, MESSAGES_MAX = 16, PATIENCE_MS = 5000 };
+
+enum then { KEEP, CLOSE, RESET, NO_ACCEPT };
+
+/* What the server does about the nth request, whatever connection it comes on. */
+struct row {
+  const char *reply; /* NULL: nothing */
+  enum then then;
+  size_t len; /* of a reply with NULs or a big one; 0: strlen */
+  bool byte_by_byte;
+};
+
+struct server;
+
+struct peer {
+  uv_tcp_t tcp;
+  struct server *server;
+  struct hf_buf in;
+  bool closed;
+};
+
+struct server {
+  uv_tcp_t tcp;
+  int port;
+  const struct row *rows;
+  size_t row_count;
+  size_t executed; /* requests that came whole */
+  size_t connections;
+  size_t ended; /* connections that the client closed */
+  struct hf_buf request[REQUESTS_MAX];
+  struct peer *peers[REQUESTS_MAX];
+};
+
+struct seen {
+  struct hf_outgoing *out;
+  size_t bytes;
+  bool complete;
+  unsigned lives;
+  unsigned dones;
+  unsigned messages;
+  char message[MESSAGES_MAX][512];
+  size_t message_len[MESSAGES_MAX];
+  struct hf_evidence evidence;
+};
+
+struct bench {
+  uv_loop_t uv;
+  struct hf_loop loop;
+  struct hf_loop_driver driver;
+  struct hf_connector connector;
+  struct hf_transport *transport;
+  struct server server;
+  struct seen a; /* the first outgoing message */
+  struct seen b;
+  struct seen stream; /* what belongs to no request */
+  struct hf_outgoing out_a;
+  struct hf_outgoing out_b;
+  bool opened;
+  bool closed;
+  bool abort_on_message;
+  bool free_on_message;
+  hf_time longest_turn;
+};
+
+static void on_free(uv_handle_t *handle) {
+  free(handle->data);
+}
+
+static void peer_close(struct peer *peer) {
+  if (peer->closed)
+    return;
+  peer->closed = true;
+  for (size_t i = 0; i < REQUESTS_MAX; i++)
+    if (peer->server->peers[i] == peer)
+      peer->server->peers[i] = NULL;
+  hf_buf_deinit(&peer->in);
+  peer->tcp.data = peer;
+  uv_close((uv_handle_t *)&peer->tcp, on_free);
+}
+
+struct write {
+  uv_write_t request;
+  struct peer *peer;
+  bool close;
+};
+
+static void on_written(uv_write_t *request, int status) {
+  (void)status;
+  struct write *write = (struct write *)request;
+  if (write->close && status == 0)
+    peer_close(write->peer);
+  free(write);
+}
+
+static void peer_write(struct peer *peer, const char *bytes, size_t len, bool close) {
+  struct write *write = calloc(1, sizeof *write);
+  write->peer = peer;
+  write->close = close;
+  uv_buf_t buf = uv_buf_init((char *)(size_t)bytes, (unsigned)len);
+  uv_write(&write->request, (uv_stream_t *)&peer->tcp, &buf, 1, on_written);
+}
+
+static void peer_reset(struct peer *peer) {
+  uv_os_fd_t fd;
+  uv_fileno((uv_handle_t *)&peer->tcp, &fd);
+  struct linger hard = {1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+  peer_close(peer);
+}
+
+static void peer_play(struct peer *peer, const struct row *row) {
+  size_t len = row->reply ? row->len ? row->len : strlen(row->reply) : 0;
+  for (size_t i = 0; row->byte_by_byte && i + 1 < len; i++)
+    peer_write(peer, row->reply + i, 1, false);
+  if (len && row->byte_by_byte)
+    peer_write(peer, row->reply + len - 1, 1, row->then == CLOSE);
+  else if (len)
+    peer_write(peer, row->reply, len, row->then == CLOSE);
+  else if (row->then == CLOSE)
+    peer_close(peer);
+  if (row->then == RESET)
+    peer_reset(peer);
+}
+
+/* Length of the first whole request in `in`, or 0. */
+static size_t request_length(const struct hf_buf *in) {
+  const char *end = in->len ? memmem(in->data, in->len, "\r\n\r\n", 4) : NULL;
+  if (!end)
+    return 0;
+  size_t head = (size_t)(end - in->data) + 4;
+  const char *length = memmem(in->data, head, "Content-Length: ", 16);
+  size_t total = head + (length ? strtoul(length + 16, NULL, 10) : 0);
+  return total <= in->len ? total : 0;
+}
+
+static void on_peer_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf) {
+  (void)handle;
+  *buf = uv_buf_init(malloc(size), (unsigned)size);
+}
+
+static void on_peer_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct peer *peer = (struct peer *)stream;
+  struct server *server = peer->server;
+  if (n > 0)
+    assert_int_equal(hf_buf_append(&peer->in, buf->base, (size_t)n), 0);
+  free(buf->base);
+  if (n < 0) {
+    server->ended++;
+    peer_close(peer);
+    return;
+  }
+  size_t len;
+  while (!peer->closed && (len = request_length(&peer->in))) {
+    size_t i = server->executed++;
+    assert_true(i < REQUESTS_MAX);
+    hf_buf_append(&server->request[i], peer->in.data, len);
+    hf_buf_append(&server->request[i], "", 1);
+    hf_buf_consume(&peer->in, len);
+    server->peers[i] = peer;
+    if (i < server->row_count)
+      peer_play(peer, &server->rows[i]);
+  }
+}
+
+static void on_connection(uv_stream_t *stream, int status) {
+  struct server *server = (struct server *)stream;
+  assert_int_equal(status, 0);
+  struct peer *peer = calloc(1, sizeof *peer);
+  peer->server = server;
+  hf_buf_init(&peer->in, 64 << 20);
+  uv_tcp_init(stream->loop, &peer->tcp);
+  uv_accept(stream, (uv_stream_t *)&peer->tcp);
+  uv_tcp_nodelay(&peer->tcp, 1);
+  uv_read_start((uv_stream_t *)&peer->tcp, on_peer_alloc, on_peer_read);
+  server->connections++;
+}
+
+static struct seen *seen_of(struct bench *bench, struct hf_outgoing *out) {
+  if (!out)
+    return &bench->stream;
+  return out == &bench->out_a ? &bench->a : &bench->b;
+}
+
+static void on_opened(void *owner) {
+  ((struct bench *)owner)->opened = true;
+}
+
+static void on_closed(void *owner, const struct hf_evidence *evidence, struct hf_str reason) {
+  (void)evidence;
+  (void)reason;
+  ((struct bench *)owner)->closed = true;
+}
+
+static void on_sent(void *owner, struct hf_outgoing *out, size_t bytes, bool complete) {
+  struct seen *seen = seen_of(owner, out);
+  assert_true(bytes >= seen->bytes);
+  assert_int_equal(out->handed, bytes);
+  seen->bytes = bytes;
+  seen->complete = complete;
+}
+
+static void on_life(void *owner, struct hf_outgoing *out) {
+  seen_of(owner, out)->lives++;
+}
+
+static void on_message(void *owner, struct hf_outgoing *out, const struct hf_message *message) {
+  struct bench *bench = owner;
+  struct seen *seen = seen_of(bench, out);
+  assert_int_equal(seen->dones, 0);
+  struct hf_str text = hf_blob_str(message->blob);
+  size_t i = seen->messages++;
+  assert_true(i < MESSAGES_MAX);
+  seen->message_len[i] = text.len;
+  snprintf(seen->message[i], sizeof seen->message[i], "%.*s", text.len < 500 ? (int)text.len : 500, text.ptr);
+  if (bench->abort_on_message)
+    bench->transport->ops->abort(bench->transport, out);
+  if (bench->free_on_message) {
+    bench->transport->ops->free(bench->transport);
+    bench->transport = NULL;
+  }
+}
+
+static void on_done(void *owner, struct hf_outgoing *out, const struct hf_evidence *evidence) {
+  struct seen *seen = seen_of(owner, out);
+  seen->dones++;
+  seen->evidence = *evidence;
+  hf_pieces_deinit(&out->text);
+}
+
+static const struct hf_transport_events events = {on_opened, on_closed, on_sent, on_life, on_message, on_done};
+
+static void server_start(struct server *server, uv_loop_t *uv, const struct row *rows, size_t row_count) {
+  *server = (struct server){.rows = rows, .row_count = row_count};
+  for (size_t i = 0; i < REQUESTS_MAX; i++)
+    hf_buf_init(&server->request[i], 64 << 20);
+  struct sockaddr_in address;
+  uv_ip4_addr("127.0.0.1", 0, &address);
+  uv_tcp_init(uv, &server->tcp);
+  uv_tcp_bind(&server->tcp, (struct sockaddr *)&address, 0);
+  assert_int_equal(uv_listen((uv_stream_t *)&server->tcp, 16, on_connection), 0);
+  int len = sizeof address;
+  uv_tcp_getsockname(&server->tcp, (struct sockaddr *)&address, &len);
+  server->port = ntohs(address.sin_port);
+}
+
+static struct bench *bench_new(const struct row *rows, size_t row_count) {
+  struct bench *bench = calloc(1, sizeof *bench);
+  uv_loop_init(&bench->uv);
+  hf_loop_init(&bench->loop, 1, NULL);
+  hf_loop_driver_init(&bench->driver, &bench->uv, &bench->loop);
+  assert_int_equal(hf_connector_init(&bench->connector, &bench->uv, &bench->loop), 0);
+  server_start(&bench->server, &bench->uv, rows, row_count);
+  return bench;
+}
+
+static struct hf_server_settings settings_for(char *url, size_t size, int port) {
+  snprintf(url, size, "http://127.0.0.1:%d/mcp?x=1", port);
+  return (struct hf_server_settings){.name = HF_STR("test"),
+                                     .url = hf_str_from(url),
+                                     .tls_verify = true,
+                                     .max_connections = 2,
+                                     .max_message = 32 << 20};
+}
+
+static void bench_open(struct bench *bench) {
+  char url[80];
+  struct hf_server_settings settings = settings_for(url, sizeof url, bench->server.port);
+  struct hf_error err;
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &bench->transport, &err), 0);
+}
+
+static struct bench *bench_of(const struct row *rows, size_t row_count) {
+  struct bench *bench = bench_new(rows, row_count);
+  bench_open(bench);
+  return bench;
+}
+#define BENCH(rows) bench_of((rows), sizeof(rows) / sizeof *(rows))
+
+static void on_walk(uv_handle_t *handle, void *arg) {
+  struct bench *bench = arg;
+  if (uv_is_closing(handle) || handle == (uv_handle_t *)&bench->server.tcp)
+    return;
+  if (handle->type == UV_TCP)
+    peer_close((struct peer *)handle);
+}
+
+static void bench_free(struct bench *bench) {
+  if (bench->transport)
+    bench->transport->ops->free(bench->transport);
+  hf_pieces_deinit(&bench->out_a.text);
+  hf_pieces_deinit(&bench->out_b.text);
+  uv_walk(&bench->uv, on_walk, bench);
+  uv_close((uv_handle_t *)&bench->server.tcp, NULL);
+  hf_loop_driver_close(&bench->driver);
+  for (int i = 0; i < 1000 && uv_run(&bench->uv, UV_RUN_NOWAIT); i++)
+    ;
+  assert_int_equal(uv_loop_close(&bench->uv), 0);
+  hf_connector_deinit(&bench->connector);
+  assert_int_equal(bench->loop.timer_count, 0);
+  hf_loop_deinit(&bench->loop);
+  for (size_t i = 0; i < REQUESTS_MAX; i++)
+    hf_buf_deinit(&bench->server.request[i]);
+  free(bench);
+}
+
+static void on_patience(uv_timer_t *timer) {
+  *(bool *)timer->data = true;
+}
+
+/* Runs the loop until *flag is not 0, and fails the test when that takes too long. */
+static void run_until(struct bench *bench, const unsigned *flag) {
+  bool over = false;
+  uv_timer_t patience;
+  uv_timer_init(&bench->uv, &patience);
+  patience.data = &over;
+  uv_timer_start(&patience, on_patience, PATIENCE_MS, 0);
+  while (!*flag && !over)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  uv_close((uv_handle_t *)&patience, NULL);
+  uv_run(&bench->uv, UV_RUN_NOWAIT);
+  assert_false(over);
+}
+
+static void run_for(struct bench *bench, uint64_t ms) {
+  bool over = false;
+  uv_timer_t patience;
+  uv_timer_init(&bench->uv, &patience);
+  patience.data = &over;
+  uv_timer_start(&patience, on_patience, ms, 0);
+  while (!over)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  uv_close((uv_handle_t *)&patience, NULL);
+  uv_run(&bench->uv, UV_RUN_NOWAIT);
+}
+
+static void send_text(struct bench *bench, struct hf_outgoing *out, uint64_t id, enum hf_method method,
+                      struct hf_str text) {
+  *seen_of(bench, out) = (struct seen){.out = out};
+  *out = (struct hf_outgoing){
+      .is_request = id != 0, .id = id, .method = method, .connect_by = hf_clock_now() + HF_SECONDS(2)};
+  assert_int_equal(hf_pieces_add_copy(&out->text, text), 0);
+  assert_int_equal(bench->transport->ops->send(bench->transport, out), 0);
+}
+
+static void send_call(struct bench *bench, struct hf_outgoing *out, uint64_t id) {
+  char text[160];
+  int n = snprintf(text, sizeof text,
+                   "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}", (int)id);
+  send_text(bench, out, id, HF_METHOD_TOOLS_CALL, (struct hf_str){text, (size_t)n});
+}
+
+/* Sends request 7 and runs until it is over. */
+static void call(struct bench *bench) {
+  send_call(bench, &bench->out_a, 7);
+  run_until(bench, &bench->a.dones);
+}
+
+#define RESULT_7 "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}"
+#define JSON_7 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n" RESULT_7
+#define SSE_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+static bool request_has(const struct bench *bench, size_t i, const char *what) {
+  return i < bench->server.executed && strstr(bench->server.request[i].data, what) != NULL;
+}
+
+static void http__delivers_a_json_answer(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->a.evidence.http_status, 200);
+  assert_int_equal(bench->a.messages, 1);
+  assert_string_equal(bench->a.message[0], RESULT_7);
+  assert_true(bench->a.complete);
+  assert_int_equal(bench->a.bytes, bench->server.request[0].len - 1);
+  assert_true(request_has(bench, 0, "POST /mcp?x=1 HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 0, "Accept: application/json, text/event-stream\r\n"));
+  assert_true(request_has(bench, 0, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\""));
+  bench_free(bench);
+}
+
+static void http__reads_answers_that_come_byte_by_byte(void **state) {
+  (void)state;
+  const struct row rows[] = {
+      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n"
+       "Transfer-Encoding: chunked\r\n\r\n10;x=y\r\n{\"jsonrpc\":\"2.0\"\r\n14\r\n,\"id\":7,\"result\":{}}\r\n0\r\nT: "
+       "1\r\n\r\n",
+       KEEP, 0, true},
+      {JSON_7, KEEP},
+  };
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_string_equal(bench->a.message[0], RESULT_7);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->server.connections, 1);
+  bench_free(bench);
+}
+
+static void http__reuses_a_connection(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, KEEP}, {JSON_7, KEEP}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  for (int i = 0; i < 3; i++) {
+    call(bench);
+    assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  }
+  assert_int_equal(bench->server.executed, 3);
+  assert_int_equal(bench->server.connections, 1);
+  bench_free(bench);
+}
+
+static void http__never_repeats_on_a_warm_connection_that_closes_silently(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, KEEP}, {NULL, CLOSE}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_BROKE);
+  assert_true(bench->a.complete);
+  assert_int_equal(bench->a.messages, 0);
+  assert_int_equal(bench->server.executed, 2);
+  run_for(bench, 50);
+  assert_int_equal(bench->server.executed, 2);
+  bench_free(bench);
+}
+
+static void http__reports_a_reset_after_the_request(void **state) {
+  (void)state;
+  const struct row rows[] = {{NULL, RESET}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_BROKE);
+  assert_true(bench->a.complete);
+  assert_int_equal(bench->server.executed, 1);
+  bench_free(bench);
+}
+
+static void http__leaves_an_idle_connection_that_was_closed(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, CLOSE}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  run_for(bench, 20);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->server.connections, 2);
+  bench_free(bench);
+}
+
+static void http__drops_a_connection_with_stray_bytes(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", KEEP}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_string_equal(bench->a.message[0], RESULT_7);
+  call(bench);
+  assert_string_equal(bench->a.message[0], RESULT_7);
+  assert_int_equal(bench->server.connections, 2);
+  bench_free(bench);
+}
+
+static void http__reports_a_refused_connection(void **state) {
+  (void)state;
+  struct bench *bench = bench_new(NULL, 0);
+  bench->server.port = 1;
+  bench_open(bench);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_CONNECT_REFUSED);
+  assert_false(bench->a.complete);
+  bench_free(bench);
+}
+
+struct status_case {
+  const char *reply;
+  enum hf_evidence_kind kind;
+  int status;
+  int code;
+  hf_time retry_after;
+  bool lost;
+  unsigned messages;
+};
+
+static void http__tells_statuses_and_bad_replies_apart(void **state) {
+  (void)state;
+  static const struct status_case cases[] = {
+      {"HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_HTTP_STATUS, 503, 0,
+       HF_SECONDS(3), 0, 0},
+      {"HTTP/1.1 429 Slow\r\nContent-Length: 5\r\n\r\nlater", HF_EVIDENCE_HTTP_STATUS, 429, 0, -1, 0, 0},
+      {"HTTP/1.1 404 Gone\r\nContent-Length: 17\r\n\r\nSession not found", HF_EVIDENCE_HTTP_STATUS, 404, 0, -1, true,
+       0},
+      {"HTTP/1.1 400 Bad\r\nContent-Type: application/json\r\nContent-Length: 94\r\n\r\n"
+       "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"Bad Request: No valid session ID\"}}",
+       HF_EVIDENCE_HTTP_STATUS, 400, 0, -1, false, 0},
+      {"HTTP/1.1 400 Bad\r\nContent-Type: application/json\r\nContent-Length: 68\r\n\r\n"
+       "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32022,\"message\":\"version\"}}",
+       HF_EVIDENCE_HTTP_STATUS, 400, -32022, -1, false, 1},
+      {"HTTP/1.1 500 Oops\r\nContent-Length: 500\r\n\r\ncut", HF_EVIDENCE_HTTP_STATUS, 500, 0, -1, false, 0},
+      {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>", HF_EVIDENCE_BAD_REPLY, 200, 0,
+       -1, 0, 0},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{\"a\":", HF_EVIDENCE_BAD_REPLY,
+       200, 0, -1, 0, 0},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"a\":", HF_EVIDENCE_BROKE, 200,
+       0, -1, 0, 0},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n"
+       "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}",
+       HF_EVIDENCE_BAD_REPLY, 200, 0, -1, 0, 1},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: "
+       "2\r\n\r\n\x1f\x8b",
+       HF_EVIDENCE_BAD_REPLY, 200, 0, -1, 0, 0},
+      {"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_BAD_REPLY, 202, 0, -1, 0, 0},
+      {"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_HTTP_STATUS, 302, 0, -1, 0, 0},
+      {"HTTP/1.1 307 There\r\nLocation: http://elsewhere.test/x\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_HTTP_STATUS,
+       307, 0, -1, 0, 0},
+      {"HTTP/1.1 101 Switch\r\n\r\n", HF_EVIDENCE_BAD_REPLY, 0, 0, -1, 0, 0},
+      {"SSH-2.0-OpenSSH\r\n", HF_EVIDENCE_BAD_REPLY, 0, 0, -1, 0, 0},
+      {SSE_HEAD "id: 1\ndata:\n\n", HF_EVIDENCE_BROKE, 200, 0, -1, 0, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct row rows[] = {{cases[i].reply, CLOSE}};
+    struct bench *bench = BENCH(rows);
+    bench->transport->ops->settle(bench->transport, HF_ERA_MODERN, HF_STR("2026-07-28"));
+    call(bench);
+    assert_int_equal(bench->a.evidence.kind, cases[i].kind);
+    assert_int_equal(bench->a.evidence.http_status, cases[i].status);
+    if (cases[i].code)
+      assert_int_equal(bench->a.evidence.jsonrpc_code, cases[i].code);
+    assert_int_equal(bench->a.evidence.retry_after, cases[i].retry_after);
+    if (cases[i].lost)
+      assert_true(bench->a.evidence.says_session_lost);
+    assert_int_equal(bench->a.messages, cases[i].messages);
+    assert_int_equal(bench->server.executed, 1);
+    bench_free(bench);
+  }
+}
+
+static void http__follows_a_redirect_within_the_origin(void **state) {
+  (void)state;
+  const struct row rows[] = {{"HTTP/1.1 307 There\r\nLocation: /mcp/\r\nContent-Length: 0\r\n\r\n", KEEP},
+                             {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->server.executed, 2);
+  assert_true(request_has(bench, 1, "POST /mcp/ HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 1, "\"id\":7"));
+  bench_free(bench);
+}
+
+static void http__stops_a_redirect_loop(void **state) {
+  (void)state;
+#define AROUND                                                                                                         \
+  { "HTTP/1.1 308 There\r\nLocation: /mcp\r\nContent-Length: 0\r\n\r\n", KEEP }
+  const struct row rows[] = {AROUND, AROUND, AROUND, AROUND, AROUND, AROUND};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_HTTP_STATUS);
+  assert_int_equal(bench->server.executed, 4);
+  bench_free(bench);
+}
+
+static void http__delivers_events_and_frees_the_connection_after_the_answer(void **state) {
+  (void)state;
+  const struct row rows[] = {
+      {SSE_HEAD ": comment\n\ndata:\nid: a\n\n"
+                "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n"
+                "data: " RESULT_7 "\n\n",
+       KEEP},
+      {JSON_7, KEEP},
+  };
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->a.lives, 1);
+  assert_int_equal(bench->a.messages, 2);
+  assert_string_equal(bench->a.message[1], RESULT_7);
+  /* The server leaves its stream open: the next call isn't held up, and the stream is closed soon. */
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  run_for(bench, 600);
+  assert_int_equal(bench->server.ended, 1);
+  bench_free(bench);
+}
+
+static void http__aborts_and_frees_inside_a_message(void **state) {
+  (void)state;
+  const struct row rows[] = {
+      {SSE_HEAD "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\ndata: " RESULT_7 "\n\n", KEEP}};
+  struct bench *bench = BENCH(rows);
+  bench->abort_on_message = true;
+  send_call(bench, &bench->out_a, 7);
+  run_until(bench, &bench->a.messages);
+  run_for(bench, 20);
+  assert_int_equal(bench->a.messages, 1);
+  assert_int_equal(bench->a.dones, 0);
+  assert_int_equal(bench->server.ended, 1);
+  bench_free(bench);
+
+  bench = BENCH(rows);
+  bench->free_on_message = true;
+  send_call(bench, &bench->out_a, 7);
+  run_until(bench, &bench->a.messages);
+  assert_int_equal(bench->a.dones, 0);
+  bench_free(bench);
+}
+
+#define INIT_RESULT "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-06-18\"}}"
+#define INIT_REPLY                                                                                                     \
+  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s-1\r\nContent-Length: 66\r\n\r\n" INIT_RESULT
+#define ACCEPTED "HTTP/1.1 202 Accepted\r\n\r\n"
+#define NO_STREAM "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n"
+
+static void initialize(struct bench *bench) {
+  send_text(bench, &bench->out_a, 1, HF_METHOD_INITIALIZE,
+            HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}"));
+  run_until(bench, &bench->a.dones);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+}
+
+static void http__keeps_a_legacy_session(void **state) {
+  (void)state;
+  const struct row rows[] = {{INIT_REPLY, KEEP},
+                             {ACCEPTED, CLOSE},
+                             {NO_STREAM, KEEP},
+                             {JSON_7, KEEP},
+                             {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", KEEP}};
+  struct bench *bench = BENCH(rows);
+  initialize(bench);
+  assert_false(request_has(bench, 0, "Mcp-Session-Id"));
+  assert_false(request_has(bench, 0, "MCP-Protocol-Version"));
+  send_text(bench, &bench->out_a, 0, HF_METHOD_INITIALIZED,
+            HF_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
+  run_until(bench, &bench->a.dones);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_true(request_has(bench, 1, "Mcp-Session-Id: s-1\r\nMCP-Protocol-Version: 2025-06-18\r\n"));
+  bench->transport->ops->settle(bench->transport, HF_ERA_LEGACY, HF_STR("2025-06-18"));
+  run_for(bench, 50);
+  assert_true(request_has(bench, 2, "GET /mcp?x=1 HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 2, "Accept: text/event-stream\r\nMcp-Session-Id: s-1\r\n"));
+  call(bench);
+  assert_true(bench->a.evidence.carried_session);
+  assert_true(request_has(bench, 3, "Mcp-Session-Id: s-1\r\n"));
+  bench->transport->ops->close(bench->transport);
+  assert_false(bench->closed);
+  run_for(bench, 50);
+  assert_true(bench->closed);
+  assert_true(request_has(bench, 4, "DELETE /mcp?x=1 HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 4, "Mcp-Session-Id: s-1\r\n"));
+  bench_free(bench);
+}
+
+static void http__forgets_a_session(void **state) {
+  (void)state;
+  const struct row rows[] = {{INIT_REPLY, KEEP}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  initialize(bench);
+  bench->transport->ops->forget_session(bench->transport);
+  call(bench);
+  assert_false(request_has(bench, 1, "Mcp-Session-Id"));
+  assert_false(bench->a.evidence.carried_session);
+  bench_free(bench);
+}
+
+static void http__hears_the_servers_own_stream_and_opens_it_again(void **state) {
+  (void)state;
+  const struct row rows[] = {
+      {SSE_HEAD "retry: 10\n\nid: 5\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n",
+       CLOSE},
+      {SSE_HEAD "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"ping\"}\n\n", KEEP},
+  };
+  struct bench *bench = BENCH(rows);
+  bench->transport->ops->settle(bench->transport, HF_ERA_LEGACY, HF_STR("2025-06-18"));
+  run_until(bench, &bench->stream.messages);
+  assert_string_equal(bench->stream.message[0],
+                      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+  bench->stream.messages = 0;
+  run_until(bench, &bench->stream.messages);
+  assert_true(request_has(bench, 1, "Last-Event-ID: 5\r\n"));
+  assert_string_equal(bench->stream.message[0], "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"ping\"}");
+  bench_free(bench);
+}
+
+static void http__resumes_a_broken_legacy_answer(void **state) {
+  (void)state;
+  const struct row rows[] = {
+      {INIT_REPLY, KEEP},
+      {SSE_HEAD "retry: 100\nid: e1\ndata:\n\n", CLOSE},
+      {SSE_HEAD "data: " RESULT_7 "\n\n", CLOSE},
+  };
+  struct bench *bench = BENCH(rows);
+  initialize(bench);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_string_equal(bench->a.message[0], RESULT_7);
+  assert_true(request_has(bench, 2, "GET /mcp?x=1 HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 2, "Last-Event-ID: e1\r\n"));
+  assert_int_equal(bench->server.executed, 3);
+  bench_free(bench);
+}
+
+static void http__gives_up_a_broken_answer_without_event_ids(void **state) {
+  (void)state;
+  const struct row rows[] = {{INIT_REPLY, KEEP}, {SSE_HEAD "data:\n\n", CLOSE}};
+  struct bench *bench = BENCH(rows);
+  initialize(bench);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_BROKE);
+  assert_int_equal(bench->server.executed, 2);
+  bench_free(bench);
+}
+
+static void http__sends_modern_headers(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  bench->transport->ops->settle(bench->transport, HF_ERA_MODERN, HF_STR("2026-07-28"));
+  const struct hf_header params[] = {{HF_STR("Mcp-Param-City"), HF_STR("Oslo")}};
+  bench->a = (struct seen){0};
+  bench->out_a = (struct hf_outgoing){.is_request = true,
+                                      .id = 7,
+                                      .method = HF_METHOD_TOOLS_CALL,
+                                      .name = HF_STR("w\xc3\xa4rme"),
+                                      .params = params,
+                                      .param_count = 1,
+                                      .connect_by = hf_clock_now() + HF_SECONDS(2)};
+  hf_pieces_add_copy(&bench->out_a.text, HF_STR("{}"));
+  assert_int_equal(bench->transport->ops->send(bench->transport, &bench->out_a), 0);
+  run_until(bench, &bench->a.dones);
+  assert_true(request_has(bench, 0, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"));
+  assert_true(request_has(bench, 0, "Mcp-Name: =?base64?d8Okcm1l?=\r\n"));
+  assert_true(request_has(bench, 0, "Mcp-Param-City: Oslo\r\n"));
+  run_for(bench, 20);
+  assert_int_equal(bench->server.executed, 1); /* no stream is opened */
+  bench_free(bench);
+}
+
+static void http__queues_beyond_its_connections_until_the_deadline(void **state) {
+  (void)state;
+  const struct row rows[] = {{NULL, KEEP}, {NULL, KEEP}};
+  struct bench *bench = BENCH(rows);
+  struct hf_outgoing first = {
+      .is_request = true, .id = 1, .method = HF_METHOD_PING, .connect_by = hf_clock_now() + HF_SECONDS(2)};
+  hf_pieces_add_copy(&first.text, HF_STR("{}"));
+  assert_int_equal(bench->transport->ops->send(bench->transport, &first), 0);
+  send_call(bench, &bench->out_b, 2);
+  run_until(bench, (const unsigned *)&bench->server.executed);
+  run_for(bench, 20);
+  assert_int_equal(bench->server.executed, 2);
+  bench->a = (struct seen){0};
+  bench->out_a = (struct hf_outgoing){.is_request = true, .id = 3, .connect_by = hf_clock_now() + HF_MS(30)};
+  hf_pieces_add_copy(&bench->out_a.text, HF_STR("{}"));
+  assert_int_equal(bench->transport->ops->send(bench->transport, &bench->out_a), 0);
+  run_until(bench, &bench->a.dones);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_LOCAL_LIMIT);
+  assert_int_equal(bench->server.executed, 2);
+  /* What must not wait has a reserve: the answer to a server's question. */
+  send_text(bench, &bench->out_a, 0, HF_METHOD_UNKNOWN, HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"));
+  run_for(bench, 30);
+  assert_int_equal(bench->server.executed, 3);
+  bench->transport->ops->abort(bench->transport, &first);
+  hf_pieces_deinit(&first.text);
+  bench_free(bench);
+}
+
+static void http__reads_a_large_result_without_a_long_turn(void **state) {
+  (void)state;
+  enum { SIZE = 16 << 20 };
+  static const char head[] =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"";
+  char *reply = malloc(SIZE + sizeof head + 8);
+  size_t n = sizeof head - 1;
+  memcpy(reply, head, n);
+  memset(reply + n, 'A', SIZE);
+  memcpy(reply + n + SIZE, "\"}}", 3);
+  const struct row rows[] = {{reply, CLOSE, n + SIZE + 3}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->a.messages, 1);
+  assert_int_equal(bench->a.message_len[0], SIZE + 42);
+  bench_free(bench);
+  free(reply);
+}
+
+static void http__refuses_a_message_beyond_its_limit(void **state) {
+  (void)state;
+  static char reply[4096];
+  int n =
+      snprintf(reply, sizeof reply, "%s",
+               "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"");
+  memset(reply + n, 'A', 2000);
+  const struct row rows[] = {{reply, KEEP}};
+  struct bench *bench = bench_new(rows, 1);
+  char url[80];
+  struct hf_server_settings settings = settings_for(url, sizeof url, bench->server.port);
+  settings.max_message = 1024;
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &bench->transport, NULL), 0);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_BAD_REPLY);
+  assert_int_equal(bench->a.evidence.http_status, 200);
+  bench_free(bench);
+}
+
+static void http__sends_a_large_request_whole(void **state) {
+  (void)state;
+  enum { SIZE = 8 << 20 };
+  const struct row rows[] = {{JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  char *text = malloc(SIZE);
+  memset(text, ' ', SIZE);
+  send_text(bench, &bench->out_a, 7, HF_METHOD_TOOLS_CALL, (struct hf_str){text, SIZE});
+  free(text);
+  run_until(bench, &bench->a.dones);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_true(bench->a.complete);
+  assert_int_equal(bench->a.bytes, bench->server.request[0].len - 1);
+  bench_free(bench);
+}
+
+static void http__checks_its_configuration(void **state) {
+  (void)state;
+  static const struct {
+    const char *url;
+    const char *header;
+    int result;
+    const char *text;
+  } cases[] = {
+      {"ftp://h/", NULL, HF_ERR_INVALID, "url is neither http nor https"},
+      {"http://", NULL, HF_ERR_INVALID, "malformed url"},
+      {"http://h/", "Content-Length: 5", HF_ERR_INVALID, "header 'Content-Length' cannot be configured"},
+      {"http://h/", "no colon", HF_ERR_INVALID, "a header without a colon"},
+      {"http://h/", "X-A: b\r\nc: d", HF_ERR_INVALID, "header 'X-A' is malformed"},
+      {"http://u:p@h/", "Authorization: Bearer x", HF_ERR_INVALID,
+       "credentials both in the url and in an Authorization header"},
+      {"http://u:p@h/", "Accept: */*", 0, ""},
+  };
+  struct bench *bench = bench_new(NULL, 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct hf_str header = hf_str_from(cases[i].header);
+    struct hf_server_settings settings = {
+        .name = HF_STR("t"), .url = hf_str_from(cases[i].url), .headers = {&header, cases[i].header ? 1 : 0}};
+    struct hf_error err = {0};
+    struct hf_transport *transport = NULL;
+    assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &transport, &err),
+                     cases[i].result);
+    assert_string_equal(err.text, cases[i].text);
+    if (transport)
+      transport->ops->free(transport);
+  }
+  bench_free(bench);
+}
+
+static void http__sends_configured_headers_and_credentials(void **state) {
+  (void)state;
+  const struct row rows[] = {{JSON_7, KEEP}};
+  struct bench *bench = bench_new(rows, 1);
+  char url[80];
+  snprintf(url, sizeof url, "http://us%%65r:pass@127.0.0.1:%d", bench->server.port);
+  struct hf_str headers[] = {HF_STR("X-Key:  k "), HF_STR("User-Agent: mine"), HF_STR("Accept: text/plain")};
+  struct hf_server_settings settings = {
+      .name = HF_STR("t"), .url = hf_str_from(url), .headers = {headers, 3}, .max_connections = 1, .max_message = 1024};
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &bench->transport, NULL), 0);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_true(request_has(bench, 0, "POST / HTTP/1.1\r\n"));
+  assert_true(request_has(bench, 0, "X-Key: k\r\nUser-Agent: mine\r\n"));
+  assert_true(request_has(bench, 0, "Authorization: Basic dXNlcjpwYXNz\r\n"));
+  assert_false(request_has(bench, 0, "text/plain"));
+  bench_free(bench);
+}
+
+static void http__reports_opened_later(void **state) {
+  (void)state;
+  struct bench *bench = bench_of(NULL, 0);
+  bench->transport->ops->open(bench->transport);
+  assert_false(bench->opened);
+  run_for(bench, 1);
+  assert_true(bench->opened);
+  bench_free(bench);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(http__delivers_a_json_answer),
+      cmocka_unit_test(http__reads_answers_that_come_byte_by_byte),
+      cmocka_unit_test(http__reuses_a_connection),
+      cmocka_unit_test(http__never_repeats_on_a_warm_connection_that_closes_silently),
+      cmocka_unit_test(http__reports_a_reset_after_the_request),
+      cmocka_unit_test(http__leaves_an_idle_connection_that_was_closed),
+      cmocka_unit_test(http__drops_a_connection_with_stray_bytes),
+      cmocka_unit_test(http__reports_a_refused_connection),
+      cmocka_unit_test(http__tells_statuses_and_bad_replies_apart),
+      cmocka_unit_test(http__follows_a_redirect_within_the_origin),
+      cmocka_unit_test(http__stops_a_redirect_loop),
+      cmocka_unit_test(http__delivers_events_and_frees_the_connection_after_the_answer),
+      cmocka_unit_test(http__aborts_and_frees_inside_a_message),
+      cmocka_unit_test(http__keeps_a_legacy_session),
+      cmocka_unit_test(http__forgets_a_session),
+      cmocka_unit_test(http__hears_the_servers_own_stream_and_opens_it_again),
+      cmocka_unit_test(http__resumes_a_broken_legacy_answer),
+      cmocka_unit_test(http__gives_up_a_broken_answer_without_event_ids),
+      cmocka_unit_test(http__sends_modern_headers),
+      cmocka_unit_test(http__queues_beyond_its_connections_until_the_deadline),
+      cmocka_unit_test(http__reads_a_large_result_without_a_long_turn),
+      cmocka_unit_test(http__refuses_a_message_beyond_its_limit),
+      cmocka_unit_test(http__sends_a_large_request_whole),
+      cmocka_unit_test(http__checks_its_configuration),
+      cmocka_unit_test(http__sends_configured_headers_and_credentials),
+      cmocka_unit_test(http__reports_opened_later),
+  };
+  return cmocka_run_group_tests_name("upstream_http", tests, NULL, NULL);
+}
