@@ -33,7 +33,7 @@ export function report(name, problem, notes = []) {
   console.log(`${problem ? 'not ok' : 'ok'} ${count} - ${name}`);
   if (problem) {
     failures++;
-    for (const line of `${problem.stack ?? problem}`.split('\n').concat(notes)) console.log(`# ${line}`);
+    for (const line of [problem.stack ?? problem, ...notes].join('\n').split('\n')) console.log(`# ${line}`);
   }
 }
 

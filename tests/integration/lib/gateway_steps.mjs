@@ -1,0 +1,52 @@
+// What a case can do to the gateway's process, and what it can expect of its log, its endpoints and its end.
+import http from 'node:http';
+import { collect, ended } from '../../lib/gateway.mjs';
+
+function get(address, path) {
+  const [host, port] = address.split(':');
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host, port, path, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part) => (text += part));
+      response.on('end', () => resolve({ status: response.statusCode, text }));
+    });
+    request.on('error', reject);
+  });
+}
+
+export const gatewaySteps = {
+  start: () => {},
+  signal: (gateway, stage, signal) => {
+    gateway.child.kill(signal);
+  },
+  exits: async (gateway, stage, code) => {
+    const got = await ended(gateway.child);
+    if (got !== code) throw new Error(`the gateway ended with ${got}`);
+  },
+  log: (gateway, stage, pattern) => gateway.log.until(new RegExp(pattern)),
+  nolog: (gateway, stage, pattern) => {
+    const match = new RegExp(pattern).exec(gateway.log.text);
+    if (match) throw new Error(`the log has: ${gateway.log.text.slice(match.index, match.index + 300)}`);
+  },
+  // loglines MOST PATTERN
+  loglines: (gateway, stage, most, pattern) => {
+    const lines = gateway.log.text.split('\n').filter((line) => new RegExp(pattern).test(line));
+    if (lines.length > most) throw new Error(`${lines.length} such lines`);
+  },
+  // get PATH STATUS [PATTERN]
+  get: async (gateway, stage, path, status, pattern = '') => {
+    const { status: got, text } = await get(gateway.address, path);
+    if (got !== status || !new RegExp(pattern, 'm').test(text)) throw new Error(`${got}: ${text.slice(0, 1500)}`);
+  },
+  // command EXIT PATTERN ARGS…: runs the program with the case's configuration
+  command: async (gateway, stage, exit, pattern, ...args) => {
+    const [, ...config] = stage.command();
+    const child = stage.spawn([...args, ...config], 'ignore');
+    const out = collect(child.stdout);
+    const err = collect(child.stderr);
+    const got = await ended(child);
+    const text = `${out.text}${err.text}`;
+    if (got !== exit || !new RegExp(pattern, 's').test(text)) throw new Error(`exit ${got}: ${text.slice(0, 1500)}`);
+  },
+};

@@ -1,0 +1,292 @@
+// A raw MCP server, over HTTP or behind the relay as a child's pipes. What a case doesn't speak of (handshake, lists,
+// pings) it answers by itself; the rest lands in the inbox for the case to answer, byte by byte if need be.
+import fs from 'node:fs';
+import net from 'node:net';
+import { Mailbox } from './mailbox.mjs';
+import { chunk, requestReader, response, streamHead } from './http.mjs';
+
+const TOOLS = [
+  { name: 'unsafe', inputSchema: { type: 'object' } },
+  { name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
+  { name: 'put', inputSchema: { type: 'object' }, annotations: { idempotentHint: true, destructiveHint: false } },
+];
+
+class Upstream {
+  constructor(name, { manual = [], tools = TOOLS, capabilities = { tools: { listChanged: true } } } = {}) {
+    this.name = name;
+    this.inbox = new Mailbox(`upstream ${name}`);
+    this.manual = new Set(manual); // methods that the case answers itself
+    this.tools = tools;
+    this.capabilities = capabilities;
+    this.counts = {};
+    this.ids = new Set(); // of requests seen, to catch an id that comes twice
+    this.connections = new Set();
+    this.starts = 0;
+    this.failing = {}; // method → HTTP status
+  }
+
+  // Sorts a message: answered here, or for the case.
+  arrive(item) {
+    const { message } = item;
+    const method = message?.method ?? (message === undefined ? 'noise' : 'answer');
+    this.counts[method] = (this.counts[method] ?? 0) + 1;
+    if (message?.method && message.id !== undefined && method !== 'server/discover') {
+      item.repeated = this.ids.has(`${item.conn.number} ${JSON.stringify(message.id)}`);
+      this.ids.add(`${item.conn.number} ${JSON.stringify(message.id)}`);
+    }
+    if (this.failing[method]) {
+      item.conn.socket.write(response(this.failing[method], { 'Content-Type': 'text/plain' }, 'made to fail'));
+      return;
+    }
+    const automatic = !this.manual.has(method) && this.automatic(method, message);
+    if (automatic === undefined || automatic === false) this.inbox.push(item);
+    else if (automatic !== null) this.answer(item, automatic);
+    else this.acknowledge(item);
+  }
+
+  // The members of the answer; null for a notification to swallow; undefined if the case has to speak.
+  automatic(method, message) {
+    switch (method) {
+      case 'initialize':
+        return {
+          result: {
+            protocolVersion: message.params.protocolVersion,
+            capabilities: this.capabilities,
+            serverInfo: { name: this.name, version: '1' },
+          },
+        };
+      case 'server/discover':
+        return { error: { code: -32601, message: 'Method not found' } };
+      case 'tools/list':
+        return { result: { tools: this.tools } };
+      case 'ping':
+        return { result: {} };
+      case 'notifications/initialized':
+        return null;
+      default:
+        return undefined;
+    }
+  }
+}
+
+export class PipeUpstream extends Upstream {
+  constructor(name, options, dir) {
+    super(name, options);
+    this.path = `${dir}/${name}.sock`;
+    this.server = net.createServer({ allowHalfOpen: true }, (socket) => this.connect(socket));
+  }
+
+  listen() {
+    return new Promise((resolve) => this.server.listen(this.path, resolve));
+  }
+
+  settings(relay) {
+    return { command: relay, args: [this.path] };
+  }
+
+  connect(socket) {
+    const conn = { socket, pid: undefined, number: ++this.starts };
+    let rest = '';
+    this.connections.add(conn);
+    this.current = conn;
+    socket.setEncoding('utf8');
+    socket.on('error', () => {});
+    socket.on('data', (text) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop();
+      for (const line of lines) this.readLine(conn, line);
+    });
+    socket.on('end', () => {
+      conn.ended = true;
+      this.inbox.push({ gone: true, conn });
+      if (!this.deaf) socket.end(); // a well-behaved server ends with its input
+    });
+    socket.on('close', () => this.connections.delete(conn));
+  }
+
+  readLine(conn, line) {
+    if (conn.pid === undefined) {
+      conn.pid = Number(line);
+      this.inbox.push({ started: conn.pid, conn });
+      return;
+    }
+    let message;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      message = undefined;
+    }
+    this.arrive({ message, text: line, conn });
+  }
+
+  answer({ message, conn }, members) {
+    conn.socket.write(`${JSON.stringify({ jsonrpc: '2.0', id: message.id, ...members })}\n`);
+  }
+
+  acknowledge() {}
+
+  say(item, message) {
+    (item?.conn ?? this.current).socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  raw(item, bytes) {
+    (item?.conn ?? this.current).socket.write(Buffer.from(bytes, 'latin1'));
+  }
+
+  kill(signal = 'SIGKILL') {
+    process.kill(this.current.pid, signal);
+  }
+
+  // The child ends by itself: its pipes close, it exits with 1.
+  exit() {
+    this.current.socket.end();
+  }
+
+  close() {
+    for (const { socket } of this.connections) socket.destroy();
+    this.server.close();
+  }
+}
+
+export class HttpUpstream extends Upstream {
+  constructor(name, options) {
+    super(name, options);
+    this.port = 0;
+    this.sessions = new Set();
+    this.sessionless = options.sessionless ?? false;
+    this.lost = undefined; // how a request with an unknown session is told so
+    this.path = options.path ?? '/mcp';
+  }
+
+  async listen() {
+    this.server = net.createServer((socket) => this.connect(socket));
+    await new Promise((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen(this.port, '127.0.0.1', resolve);
+    });
+    this.port = this.server.address().port;
+  }
+
+  settings() {
+    return { url: `http://127.0.0.1:${this.port}${this.path}` };
+  }
+
+  connect(socket) {
+    const conn = { socket, number: ++this.starts };
+    this.connections.add(conn);
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.connections.delete(conn);
+      this.inbox.push({ gone: true, conn });
+    });
+    socket.on(
+      'data',
+      requestReader((request) => this.readRequest(conn, request)),
+    );
+  }
+
+  readRequest(conn, request) {
+    const session = request.headers['mcp-session-id'];
+    if (request.verb !== 'POST') {
+      this.counts[request.verb] = (this.counts[request.verb] ?? 0) + 1;
+      if (this.manual.has(request.verb)) this.inbox.push({ message: { method: request.verb }, request, conn });
+      else conn.socket.write(response(request.verb === 'DELETE' ? 200 : 405, {}));
+      return;
+    }
+    let message;
+    try {
+      message = JSON.parse(request.text);
+    } catch {
+      message = undefined;
+    }
+    const item = { message, text: request.text, request, conn };
+    const opening = ['initialize', 'server/discover'].includes(message?.method);
+    if (!this.sessionless && !opening && !this.sessions.has(session) && this.counts.initialize) {
+      this.counts.lost = (this.counts.lost ?? 0) + 1;
+      conn.socket.write(this.sayLost(message));
+      return;
+    }
+    this.arrive(item);
+  }
+
+  sayLost(message) {
+    const how = String(this.lost ?? 404);
+    const error = { code: how.length > 3 ? Number(how) : -32001, message: 'Session not found' };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: message?.id ?? null, error });
+    return response(how.length === 3 ? Number(how) : 200, { 'Content-Type': 'application/json' }, body);
+  }
+
+  answer({ message, conn }, members) {
+    const headers = { 'Content-Type': 'application/json' };
+    if (message.method === 'initialize' && members.result && !this.sessionless) {
+      const session = `${this.name}-${this.sessions.size + 1}-${process.pid}`;
+      this.sessions.add(session);
+      headers['Mcp-Session-Id'] = session;
+    }
+    conn.socket.write(response(200, headers, JSON.stringify({ jsonrpc: '2.0', id: message.id, ...members })));
+  }
+
+  acknowledge({ conn }) {
+    conn.socket.write(response(202, {}));
+  }
+
+  say({ conn }, message) {
+    this.event({ conn }, JSON.stringify(message));
+  }
+
+  stream({ conn }, headers) {
+    conn.streaming = true;
+    conn.socket.write(streamHead(headers));
+  }
+
+  event({ conn }, data) {
+    conn.socket.write(chunk(`event: message\ndata: ${data}\n\n`));
+  }
+
+  streamText({ conn }, text) {
+    conn.socket.write(chunk(text));
+  }
+
+  streamEnd({ conn }) {
+    conn.socket.write('0\r\n\r\n');
+  }
+
+  http({ conn }, status, headers, body) {
+    conn.socket.write(response(status, headers, body));
+  }
+
+  raw({ conn }, bytes) {
+    conn.socket.write(Buffer.from(bytes, 'latin1'));
+  }
+
+  forget() {
+    this.sessions.clear();
+  }
+
+  cut({ conn }) {
+    conn.socket.end();
+  }
+
+  reset({ conn }) {
+    conn.socket.resetAndDestroy();
+  }
+
+  down() {
+    this.server.close();
+    for (const { socket } of this.connections) socket.resetAndDestroy();
+  }
+
+  close() {
+    for (const { socket } of this.connections) socket.destroy();
+    this.server.close();
+  }
+}
+
+// What the ledger of a faulty server says: `TOOL KEY TIME PID` lines.
+export function ledgerCount(file, tool) {
+  if (!fs.existsSync(file)) return 0;
+  return fs
+    .readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith(`${tool} `)).length;
+}
