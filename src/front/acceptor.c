@@ -44,7 +44,8 @@ static bool accept_failed(struct hf_acceptor *acceptor, int error) {
   if (error == ECONNABORTED || error == EINTR || error == EPROTO || error == EPERM)
     return true;
   acceptor->pauses++;
-  hf_log_event(acceptor->loop->log, HF_LOG_WARN, "accepting paused", HF_LOG_STR("reason", hf_str_from(strerror(error))));
+  hf_log_event(acceptor->loop->log, HF_LOG_WARN, "accepting paused",
+               HF_LOG_STR("reason", hf_str_from(strerror(error))));
   pause_accepting(acceptor);
   hf_timer_set(acceptor->loop, &acceptor->retry, hf_time_add(acceptor->loop->now, RETRY_AFTER));
   return false;
@@ -110,8 +111,8 @@ int hf_acceptor_open(struct hf_acceptor *acceptor, uv_loop_t *uv, struct hf_loop
     return hf_error_set(reterr, HF_ERR_INVALID, "cannot listen on '%.*s': not an IP address", HF_STR_FMT(host));
   int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0 || bind_and_listen(fd, &address, len) < 0) {
-    int error = hf_error_set(reterr, HF_ERR_IO, "cannot listen on '%.*s' port %d: %s", HF_STR_FMT(host), port,
-                             strerror(errno));
+    int error =
+        hf_error_set(reterr, HF_ERR_IO, "cannot listen on '%.*s' port %d: %s", HF_STR_FMT(host), port, strerror(errno));
     if (fd >= 0)
       (void)close(fd);
     return error;

@@ -129,10 +129,10 @@ static void request_free(struct hf_request *request) {
   hf_list_remove(&request->link);
   hf_list_remove(&request->all);
   hf_list_remove(&request->pending);
-  if (session && request->initialize && !request->show_session)
-    session->used = 0; /* the handshake failed: nobody has learnt its id */
   if (session && session->ended && hf_list_empty(&session->requests))
     hf_session_free(session);
+  else if (session && !session->ended && request->initialize && !request->show_session)
+    hf_sessions_doom(&front->sessions, session); /* the handshake failed: nobody has learnt its id */
   else if (session && !session->ended)
     hf_sessions_touch(&front->sessions, session, front->loop->now);
   if (request->scanning)
@@ -254,8 +254,7 @@ static struct MHD_Response *response_of(struct hf_request *request) {
   struct MHD_IoVec vector[PIECES_MAX];
   for (size_t i = 0; i < pieces->count; i++)
     vector[i] = (struct MHD_IoVec){pieces->piece[i].bytes.ptr, pieces->piece[i].bytes.len};
-  struct MHD_Response *response =
-      MHD_create_response_from_iovec(vector, (unsigned)pieces->count, free_pieces, pieces);
+  struct MHD_Response *response = MHD_create_response_from_iovec(vector, (unsigned)pieces->count, free_pieces, pieces);
   if (!response)
     free_pieces(pieces);
   return response;

@@ -1,4 +1,5 @@
-/* SHA-256 and the constant-time comparison are nettle's: libmicrohttpd brings it into the process anyway (by GnuTLS). */
+/* SHA-256 and the constant-time comparison are nettle's: libmicrohttpd brings it into the process anyway (by GnuTLS).
+ */
 #include "front/guard.h"
 
 #include <arpa/inet.h>
@@ -91,13 +92,13 @@ bool hf_guard_origin(const struct hf_settings *settings, struct hf_str host, str
   return false;
 }
 
-const struct hf_principal_settings *hf_guard_principal(const struct hf_settings *settings, struct hf_str authorization) {
+const struct hf_principal_settings *hf_guard_principal(const struct hf_settings *settings,
+                                                       struct hf_str authorization) {
   static const struct hf_str scheme = HF_STR("Bearer ");
   if (authorization.len <= scheme.len || authorization.len > TOKEN_MAX ||
       !hf_str_equal_nocase((struct hf_str){authorization.ptr, scheme.len}, scheme))
     return NULL;
-  struct hf_str token =
-      hf_str_trim((struct hf_str){authorization.ptr + scheme.len, authorization.len - scheme.len});
+  struct hf_str token = hf_str_trim((struct hf_str){authorization.ptr + scheme.len, authorization.len - scheme.len});
   struct sha256_ctx sha;
   uint8_t digest[SHA256_DIGEST_SIZE];
   sha256_init(&sha);

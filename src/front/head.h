@@ -1,7 +1,7 @@
 /* What the front reads of one HTTP request's head, and the checks on it that need nothing but the head.
  *
- * libmicrohttpd accepts more than HTTP allows: bare LF, folded lines, NUL bytes, odd framing. Another program on the way
- * may read such a request differently, so whatever can be read in two ways is refused before anything is done. */
+ * libmicrohttpd accepts more than HTTP allows: bare LF, folded lines, NUL bytes, odd framing. Another program on the
+ * way may read such a request differently, so whatever can be read in two ways is refused before anything is done. */
 #ifndef HF_FRONT_HEAD_H
 #define HF_FRONT_HEAD_H
 
@@ -60,7 +60,8 @@ const char *hf_head_framing(const struct hf_head *head, bool http_1_0);
 uint64_t hf_head_content_length(const struct hf_head *head);
 
 /* Checks the header lines as they came, from behind the request line to the end of the empty line, after libmicrohttpd
- * has put a NUL for each colon, CR and LF it took as such. Sets how many fields there are. Returns NULL or the fault. */
+ * has put a NUL for each colon, CR and LF it took as such. Sets how many fields there are. Returns NULL or the fault.
+ */
 const char *hf_head_lines(struct hf_str block, size_t *ret_fields);
 
 /* Checks the target of the request line as it came. Returns NULL or the fault. */

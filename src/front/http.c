@@ -211,7 +211,7 @@ void hf_front_end_session(struct hf_front_http *front, struct hf_session *sessio
   session->client = NULL;
   front->trim = true;
   HF_LIST_FOREACH(it, tmp, &session->requests)
-    hf_request_orphan(HF_CONTAINER_OF(it, struct hf_request, link));
+  hf_request_orphan(HF_CONTAINER_OF(it, struct hf_request, link));
   hf_sessions_remove(&front->sessions, session);
   if (hf_list_empty(&session->requests))
     hf_session_free(session);
@@ -296,14 +296,14 @@ static int start_daemon(struct hf_front_http *front, struct hf_error *reterr) {
   const struct hf_limits *limits = &front->settings->limits;
   size_t memory = limits->header_bytes * 2UL > MEMORY_MIN ? limits->header_bytes * 2UL : MEMORY_MIN;
   /* Without its own wake-up descriptor: everything happens on this thread, and run_daemon follows each resumption. */
-  unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-                   ((unsigned)MHD_ALLOW_SUSPEND_RESUME & ~(unsigned)MHD_USE_ITC);
-  front->daemon = MHD_start_daemon(
-      flags, 0, NULL, NULL, on_request, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
-      MHD_OPTION_NOTIFY_CONNECTION, on_connection, front, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, front,
-      MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory,
-      MHD_OPTION_CONNECTION_LIMIT, limits->connections, MHD_OPTION_CONNECTION_TIMEOUT, write_timeout(limits),
-      MHD_OPTION_STRICT_FOR_CLIENT, STRICT, MHD_OPTION_END);
+  unsigned flags =
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ((unsigned)MHD_ALLOW_SUSPEND_RESUME & ~(unsigned)MHD_USE_ITC);
+  front->daemon =
+      MHD_start_daemon(flags, 0, NULL, NULL, on_request, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
+                       MHD_OPTION_NOTIFY_CONNECTION, on_connection, front, MHD_OPTION_URI_LOG_CALLBACK, on_request_line,
+                       front, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                       memory, MHD_OPTION_CONNECTION_LIMIT, limits->connections, MHD_OPTION_CONNECTION_TIMEOUT,
+                       write_timeout(limits), MHD_OPTION_STRICT_FOR_CLIENT, STRICT, MHD_OPTION_END);
   if (!front->daemon)
     return hf_error_set(reterr, HF_ERR_IO, "cannot start the HTTP server");
   return 0;
@@ -334,8 +334,8 @@ static int set_up(struct hf_front_http *front, struct hf_error *reterr) {
     return hf_error_set(reterr, HF_ERR_IO, "cannot poll the HTTP server");
   front->acceptor.accepted = on_accepted;
   front->acceptor.owner = front;
-  error = hf_acceptor_open(&front->acceptor, front->uv, front->loop, settings->listen_host, settings->listen_port,
-                           reterr);
+  error =
+      hf_acceptor_open(&front->acceptor, front->uv, front->loop, settings->listen_host, settings->listen_port, reterr);
   if (error)
     return error;
   front->open_handles++;
@@ -416,9 +416,9 @@ void hf_front_http_drain(struct hf_front_http *front, void (*done)(void *context
   front->drained_context = context;
   hf_acceptor_stop(&front->acceptor);
   HF_LIST_FOREACH(it, tmp, &front->requests)
-    hf_request_close_idle(HF_CONTAINER_OF(it, struct hf_request, all));
+  hf_request_close_idle(HF_CONTAINER_OF(it, struct hf_request, all));
   HF_LIST_FOREACH(it, tmp, &front->idle)
-    hf_front_cut(HF_CONTAINER_OF(it, struct hf_peer, link));
+  hf_front_cut(HF_CONTAINER_OF(it, struct hf_peer, link));
   hf_front_check_drained(front);
 }
 
@@ -429,7 +429,7 @@ static void stop_daemon(struct hf_front_http *front) {
   while (!hf_list_empty(&front->sessions.order))
     hf_front_end_session(front, HF_CONTAINER_OF(front->sessions.order.next, struct hf_session, link));
   HF_LIST_FOREACH(it, tmp, &front->busy)
-    hf_front_wake(HF_CONTAINER_OF(it, struct hf_peer, link));
+  hf_front_wake(HF_CONTAINER_OF(it, struct hf_peer, link));
   MHD_stop_daemon(front->daemon);
 }
 

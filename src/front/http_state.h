@@ -40,10 +40,10 @@ struct hf_request {
   struct hf_list all;     /* in the front's requests */
   struct hf_list pending; /* in the front's pending ones: waiting, and could turn to SSE */
   struct hf_front_http *front;
-  struct hf_settings *settings;     /* a reference: a reload in between changes nothing */
-  struct hf_peer *connection; /* NULL: the HTTP side is over */
-  struct hf_session *session;       /* or NULL */
-  struct hf_stream *stream;         /* or NULL; the session's. This request reads it if it is its reader */
+  struct hf_settings *settings; /* a reference: a reload in between changes nothing */
+  struct hf_peer *connection;   /* NULL: the HTTP side is over */
+  struct hf_session *session;   /* or NULL */
+  struct hf_stream *stream;     /* or NULL; the session's. This request reads it if it is its reader */
   enum hf_request_phase phase;
   bool waiting; /* the gateway has the reply */
   hf_time since;

@@ -95,16 +95,14 @@ static bool admit(struct hf_request *request, enum route route, bool preflight) 
     hf_request_refuse(request, 403, HF_RPC_INVALID_REQUEST, "Host is not allowed here");
     return false;
   }
-  if (value[HF_HEAD_ORIGIN].ptr &&
-      !hf_guard_origin(request->settings, value[HF_HEAD_HOST], value[HF_HEAD_ORIGIN])) {
+  if (value[HF_HEAD_ORIGIN].ptr && !hf_guard_origin(request->settings, value[HF_HEAD_HOST], value[HF_HEAD_ORIGIN])) {
     request->head.value[HF_HEAD_ORIGIN] = (struct hf_str){NULL, 0};
     hf_request_refuse(request, 403, HF_RPC_INVALID_REQUEST, "Origin is not allowed here");
     return false;
   }
   if (preflight || request->settings->principal_count == 0)
     return true;
-  const struct hf_principal_settings *principal =
-      hf_guard_principal(request->settings, value[HF_HEAD_AUTHORIZATION]);
+  const struct hf_principal_settings *principal = hf_guard_principal(request->settings, value[HF_HEAD_AUTHORIZATION]);
   if (!principal) {
     request->unauthorized = true;
     hf_request_refuse(request, 401, HF_RPC_INVALID_REQUEST, "a valid bearer token is required");

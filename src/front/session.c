@@ -27,8 +27,8 @@ void hf_sessions_deinit(struct hf_sessions *sessions) {
   hf_map_deinit(&sessions->by_key);
 }
 
-/* An owner without sessions is forgotten with its last one, so they are as bounded as sessions are. The key of nobody in
- * particular is empty, which no principal's name is. */
+/* An owner without sessions is forgotten with its last one, so they are as bounded as sessions are. The key of nobody
+ * in particular is empty, which no principal's name is. */
 static struct hf_owner *owner_get(struct hf_sessions *sessions, struct hf_str name) {
   struct hf_str key = name.ptr ? name : HF_STR("");
   struct hf_owner *owner = hf_map_get(&sessions->owners, key);
@@ -126,7 +126,8 @@ int hf_sessions_stateless(struct hf_sessions *sessions, struct hf_str principal,
                           struct hf_session **ret_session) {
   struct hf_buf key;
   hf_buf_init(&key, 4096);
-  int error = hf_buf_printf(&key, "stateless%c%zu%c", principal.ptr ? '+' : '-', principal.len, endpoint.ptr ? '+' : '-');
+  int error =
+      hf_buf_printf(&key, "stateless%c%zu%c", principal.ptr ? '+' : '-', principal.len, endpoint.ptr ? '+' : '-');
   if (!error && principal.len > 0)
     error = hf_buf_append_str(&key, principal);
   if (!error && endpoint.len > 0)
@@ -144,6 +145,12 @@ void hf_sessions_touch(struct hf_sessions *sessions, struct hf_session *session,
   session->used = now;
   hf_list_remove(&session->link);
   hf_list_push_back(&sessions->order, &session->link);
+}
+
+void hf_sessions_doom(struct hf_sessions *sessions, struct hf_session *session) {
+  session->used = INT64_MIN;
+  hf_list_remove(&session->link);
+  hf_list_push_front(&sessions->order, &session->link);
 }
 
 struct hf_session *hf_sessions_expired(struct hf_sessions *sessions, hf_time before) {

@@ -1,8 +1,9 @@
 /* The front's clients, and when they end.
  *
- * A legacy client is a session: found by a secret id from the kernel, owned by the principal and the endpoint that opened
- * it, and gone after a time without use. All modern requests of one principal at one endpoint share one stateless
- * client, found by those two. Both are bounded, in all and per principal, and kept in the order of their last use. */
+ * A legacy client is a session: found by a secret id from the kernel, owned by the principal and the endpoint that
+ * opened it, and gone after a time without use. All modern requests of one principal at one endpoint share one
+ * stateless client, found by those two. Both are bounded, in all and per principal, and kept in the order of their last
+ * use. */
 #ifndef HF_FRONT_SESSION_H
 #define HF_FRONT_SESSION_H
 
@@ -26,9 +27,9 @@ struct hf_session {
   struct hf_owner *owner;
   void *front; /* the front's, for callbacks of the gateway */
   enum hf_era era;
-  uint32_t tag;  /* in event ids */
+  uint32_t tag; /* in event ids */
   hf_time used;
-  bool ended; /* out of the table; lives on until its last request is over */
+  bool ended;              /* out of the table; lives on until its last request is over */
   struct hf_list requests; /* the front's open requests and streams: while there are any it doesn't expire */
   struct hf_list streams;  /* legacy: oldest first */
   uint32_t next_stream;
@@ -66,6 +67,9 @@ int hf_sessions_stateless(struct hf_sessions *sessions, struct hf_str principal,
 
 /* It was used: it is the last to expire. */
 void hf_sessions_touch(struct hf_sessions *sessions, struct hf_session *session, hf_time now);
+
+/* Nobody will use it again: it is the next to expire. */
+void hf_sessions_doom(struct hf_sessions *sessions, struct hf_session *session);
 
 /* The least recently used session if it has been idle since before `before`, else NULL. */
 struct hf_session *hf_sessions_expired(struct hf_sessions *sessions, hf_time before);

@@ -32,10 +32,10 @@ struct hf_stream {
   size_t kept;                  /* bytes of all events */
   size_t waiting;               /* bytes of those from `next` on */
   uint64_t last_seq;
-  uint64_t dropped; /* events that were thrown away unread */
-  bool ended;       /* nothing is added any more */
-  bool standalone;  /* a GET stream, as against the answer to a POST */
-  bool opened;      /* somebody has read it */
+  uint64_t dropped;           /* events that were thrown away unread */
+  bool ended;                 /* nothing is added any more */
+  bool standalone;            /* a GET stream, as against the answer to a POST */
+  bool opened;                /* somebody has read it */
   void (*wake)(void *reader); /* there is something to read; may come from inside any call but read */
   void *reader;               /* NULL while nobody reads */
   struct hf_pieces fallback;  /* takes the place of a final event too large to keep */
