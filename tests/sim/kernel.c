@@ -107,6 +107,11 @@ static void start_attempt(struct sim_call *c, const struct hf_call_action *actio
   sim_request_start(r, action->start.new_session);
 }
 
+static void probe_is_back(struct sim_probe *probe, bool was_probe, uint32_t generation) {
+  if (was_probe && generation == probe->generation)
+    probe->out = false;
+}
+
 static void report(struct sim_call *c, const struct hf_report *rep) {
   struct sim_provider *p = &c->kernel->providers[c->provider];
   struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
@@ -114,6 +119,8 @@ static void report(struct sim_call *c, const struct hf_report *rep) {
   event.report.report = *rep;
   if (rep->permit.holds_slot)
     p->slots--;
+  probe_is_back(&p->probe, rep->permit.provider_probe, rep->permit.provider_generation);
+  probe_is_back(&p->tool_probes[c->tool], rep->permit.tool_probe, rep->permit.tool_generation);
   step_provider(p, &event);
 }
 
@@ -182,24 +189,28 @@ static unsigned tool_number(const struct sim_provider *p, const struct hf_provid
   return i;
 }
 
+/* One probe at a time: the one before has been reported, or its lease has ended. */
+static void check_probe(struct sim_provider *p, struct sim_probe *probe, uint32_t generation, hf_time lease_end) {
+  struct sim_check *check = p->kernel->check;
+  sim_check(check, generation > probe->generation, "two probes of one generation", p->number);
+  sim_check(check, !probe->out || now(p->kernel) >= probe->lease_end, "two probes at a time", p->number);
+  *probe = (struct sim_probe){.generation = generation, .lease_end = lease_end, .out = true};
+}
+
 static void check_grant(struct sim_provider *p, const struct hf_waiter *w, const struct hf_permit *permit) {
   struct sim_check *check = p->kernel->check;
   unsigned tool = tool_number(p, w->tool);
   p->slots++;
   sim_check(check, p->slots <= p->kernel->provider_options.max_concurrent, "more permits than slots", p->number);
-  if (permit->provider_probe) {
-    sim_check(check, permit->provider_generation > p->last_probe, "two probes of one generation", p->number);
-    p->last_probe = permit->provider_generation;
-  }
-  if (permit->tool_probe) {
-    sim_check(check, permit->tool_generation > p->last_tool_probe[tool], "two probes of one tool's generation", tool);
-    p->last_tool_probe[tool] = permit->tool_generation;
-  }
   struct hf_provider_view view;
   hf_provider_view(p->provider, &view);
   enum hf_breaker_state state = hf_provider_tool_breaker(w->tool)->state;
   sim_check(check, view.breaker == HF_BREAKER_CLOSED || permit->provider_probe, "let through a breaker", p->number);
   sim_check(check, state == HF_BREAKER_CLOSED || permit->tool_probe, "let through a tool's breaker", tool);
+  if (permit->provider_probe)
+    check_probe(p, &p->probe, permit->provider_generation, view.breaker_until);
+  if (permit->tool_probe)
+    check_probe(p, &p->tool_probes[tool], permit->tool_generation, hf_provider_tool_breaker(w->tool)->open_until);
 }
 
 static void perform_provider(struct sim_provider *p, const struct hf_provider_action *action) {

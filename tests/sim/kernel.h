@@ -32,15 +32,22 @@ struct sim_call {
   struct hf_outcome outcome;
 };
 
+/* The probe that a breaker has out, as seen from outside. */
+struct sim_probe {
+  uint32_t generation; /* of the last one */
+  hf_time lease_end;
+  bool out; /* not reported yet */
+};
+
 struct sim_provider {
   struct sim_kernel *kernel;
   unsigned number;
   struct hf_provider *provider;
   struct hf_provider_tool *tools[SIM_TOOLS_MAX];
   struct sim_timer timer;
-  uint32_t last_probe;                     /* generation of the provider's last probe */
-  uint32_t last_tool_probe[SIM_TOOLS_MAX]; /* likewise of its tools' */
-  unsigned slots;                          /* permits out that hold one */
+  struct sim_probe probe;
+  struct sim_probe tool_probes[SIM_TOOLS_MAX];
+  unsigned slots; /* permits out that hold one */
   uint64_t firsts;
   uint64_t retries;
 };
