@@ -303,7 +303,7 @@ static void structure(struct hf_json_scan *scan, const char *base, uint32_t len)
   case ST_EXP_MARK:
   case ST_EXP_SIGN:
   case ST_EXP:
-    assert(!"inside a token");
+    assert(false && "inside a token");
   }
 }
 
