@@ -4,9 +4,7 @@
 #include "policy/provider.h"
 
 #include "base/list.h"
-
-#include <stdint.h>
-#include <stdlib.h>
+#include "require.h"
 
 enum { CALLS = 6, TOOLS = 2, EVENTS_MAX = 4096 };
 
@@ -34,12 +32,6 @@ struct world {
   uint32_t last_probe;
 };
 
-#define MUST(condition)                                                                                                \
-  do {                                                                                                                 \
-    if (!(condition))                                                                                                  \
-      abort();                                                                                                         \
-  } while (0)
-
 static void step_call(struct player *p, const struct hf_call_event *event);
 static void step_provider(struct world *w, const struct hf_provider_event *event);
 
@@ -53,7 +45,7 @@ static uint8_t take(struct world *w) {
 static void report(struct player *p, const struct hf_report *r) {
   struct world *w = p->world;
   if (r->permit.holds_slot) {
-    MUST(w->slots > 0);
+    REQUIRE(w->slots > 0);
     w->slots--;
   }
   struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
@@ -64,7 +56,7 @@ static void report(struct player *p, const struct hf_report *r) {
 
 static void perform_call(struct player *p, const struct hf_call_action *action, enum hf_executed executed) {
   struct world *w = p->world;
-  MUST(!p->finished || action->kind == HF_CALL_REPORT);
+  REQUIRE(!p->finished || action->kind == HF_CALL_REPORT);
   switch (action->kind) {
   case HF_CALL_ACQUIRE:
     p->call.waiter.tool = w->tools[p->tool];
@@ -74,20 +66,20 @@ static void perform_call(struct player *p, const struct hf_call_action *action, 
     step_provider(w, &(struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &p->call.waiter});
     break;
   case HF_CALL_START_ATTEMPT:
-    MUST(p->safety != HF_SAFETY_UNSAFE || executed == HF_EXECUTED_NO);
-    MUST(action->start.attempt == p->started++);
-    MUST(p->started <= p->call.retry.attempts + 1);
+    REQUIRE(p->safety != HF_SAFETY_UNSAFE || executed == HF_EXECUTED_NO);
+    REQUIRE(action->start.attempt == p->started++);
+    REQUIRE(p->started <= p->call.retry.attempts + 1);
     break;
   case HF_CALL_ABORT_ATTEMPT:
-    MUST(action->abort.attempt < p->started);
+    REQUIRE(action->abort.attempt < p->started);
     break;
   case HF_CALL_REPORT:
     report(p, &action->report);
     break;
   case HF_CALL_FINISH:
     p->finished = true;
-    MUST(!p->call.waiter.queued);
-    MUST(action->outcome.attempts == p->started);
+    REQUIRE(!p->call.waiter.queued);
+    REQUIRE(action->outcome.attempts == p->started);
     break;
   }
 }
@@ -96,18 +88,18 @@ static void step_call(struct player *p, const struct hf_call_event *event) {
   struct hf_call_actions out;
   enum hf_executed before = p->call.executed;
   hf_call_step(&p->call, event, p->world->now, &out);
-  MUST(p->call.executed >= before);
+  REQUIRE(p->call.executed >= before);
   for (unsigned i = 0; i < out.len; i++)
     perform_call(p, &out.items[i], p->call.executed);
-  MUST(!hf_call_finished(&p->call) || hf_call_deadline(&p->call) == HF_TIME_NEVER);
+  REQUIRE(!hf_call_finished(&p->call) || hf_call_deadline(&p->call) == HF_TIME_NEVER);
 }
 
 static void perform_provider(struct world *w, const struct hf_provider_action *action) {
   struct hf_call_event event = {0};
   if (action->kind == HF_PROVIDER_GRANT) {
-    MUST(++w->slots <= w->max_concurrent);
+    REQUIRE(++w->slots <= w->max_concurrent);
     if (action->permit.provider_probe) {
-      MUST(action->permit.provider_generation > w->last_probe);
+      REQUIRE(action->permit.provider_generation > w->last_probe);
       w->last_probe = action->permit.provider_generation;
     }
     event.kind = HF_CALL_PERMIT_GRANTED;
@@ -126,9 +118,9 @@ static void perform_provider(struct world *w, const struct hf_provider_action *a
 
 static void step_provider(struct world *w, const struct hf_provider_event *event) {
   struct hf_provider_actions out;
-  MUST(hf_provider_step(w->provider, event, w->now, &out) == 0);
+  REQUIRE(hf_provider_step(w->provider, event, w->now, &out) == 0);
   for (unsigned i = 0; i < out.len; i++)
-    MUST(out.items[i].waiter == NULL || !out.items[i].waiter->queued);
+    REQUIRE(out.items[i].waiter == NULL || !out.items[i].waiter->queued);
   for (unsigned i = 0; i < out.len; i++)
     perform_provider(w, &out.items[i]);
 }
@@ -234,7 +226,7 @@ static void serve_timers(struct world *w) {
       step_call(p, &(struct hf_call_event){.kind = HF_CALL_TIMER});
   }
   for (int i = 0; i < 100 && hf_provider_deadline(w->provider) <= w->now; i++) {
-    MUST(i < 99); /* it comes to rest */
+    REQUIRE(i < 99); /* it comes to rest */
     step_provider(w, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
   }
 }
@@ -270,19 +262,17 @@ static void check_end(struct world *w) {
       continue;
     if (!p->finished)
       step_call(p, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
-    MUST(p->finished);
+    REQUIRE(p->finished);
   }
   w->now += HF_SECONDS(1000);
   serve_timers(w);
   struct hf_provider_view view;
   hf_provider_view(w->provider, &view);
-  MUST(w->slots == 0 && view.in_flight == 0 && view.queued == 0);
-  MUST(view.breaker != HF_BREAKER_HALF_OPEN);
+  REQUIRE(w->slots == 0 && view.in_flight == 0 && view.queued == 0);
+  REQUIRE(view.breaker != HF_BREAKER_HALF_OPEN);
   for (int i = 0; i < TOOLS; i++)
-    MUST(hf_provider_tool_breaker(w->tools[i])->state != HF_BREAKER_HALF_OPEN);
+    REQUIRE(hf_provider_tool_breaker(w->tools[i])->state != HF_BREAKER_HALF_OPEN);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
   struct world w = {.data = data, .len = len, .now = HF_SECONDS(1)};
@@ -295,9 +285,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
   if (bits & 128)
     options.probe_timeout = 0;
   w.provider = hf_provider_new(&options, bits, w.now);
-  MUST(w.provider);
-  MUST(hf_provider_tool_get(w.provider, HF_STR("a"), &options.breaker, &w.tools[0]) == 0);
-  MUST(hf_provider_tool_get(w.provider, HF_STR("b"), &options.breaker, &w.tools[1]) == 0);
+  REQUIRE(w.provider);
+  REQUIRE(hf_provider_tool_get(w.provider, HF_STR("a"), &options.breaker, &w.tools[0]) == 0);
+  REQUIRE(hf_provider_tool_get(w.provider, HF_STR("b"), &options.breaker, &w.tools[1]) == 0);
   for (int i = 0; i < EVENTS_MAX && w.len > 0; i++)
     turn(&w);
   check_end(&w);
