@@ -97,6 +97,7 @@ export const clientSteps = {
     client.inbox.items = [];
   },
   http: (client, stage, verb, headers = {}, body = undefined) => {
+    stage.vars.session = client.session;
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(stage.fill(body));
     return client.exchange(verb, stage.fill(headers), text, 'http');
   },

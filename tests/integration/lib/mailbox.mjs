@@ -1,6 +1,10 @@
 // What arrived and was not asked for yet. `take` waits for the first item that `choose` accepts.
 const PATIENCE_MS = 8000;
 
+function describe({ conn, request, ...item }) {
+  return JSON.stringify(item.message ?? item).slice(0, 600);
+}
+
 export class Mailbox {
   constructor(owner) {
     this.owner = owner;
@@ -24,7 +28,7 @@ export class Mailbox {
       };
       const timer = setTimeout(() => {
         finish();
-        const there = this.items.map((item) => JSON.stringify(item.message ?? item.text ?? item).slice(0, 600));
+        const there = this.items.map(describe);
         reject(new Error(`${this.owner}: ${what} did not come; there is: ${there.join('\n  ') || 'nothing'}`));
       }, patienceMs);
       const finish = () => {

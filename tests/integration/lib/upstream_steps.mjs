@@ -20,11 +20,14 @@ function bytesOf(text, stage, name) {
 }
 
 export const upstreamSteps = {
-  // got METHOD [PARAMS] [as NAME]
+  // got METHOD [PARAMS] [as NAME]: the first such message whose params match
   got: async (upstream, stage, method, ...rest) => {
     const name = rest.includes('as') ? rest.at(-1) : 'it';
-    const item = await upstream.inbox.take(({ message }) => message?.method === method, method);
-    check(typeof rest[0] === 'object' ? rest[0] : undefined, item.message.params, stage);
+    const template = typeof rest[0] === 'object' ? rest[0] : undefined;
+    const fits = ({ message }) =>
+      message?.method === method && (!template || mismatch(template, message.params, { ...stage.vars }) === null);
+    const item = await upstream.inbox.take(fits, `${method} ${template ? JSON.stringify(template) : ''}`);
+    check(template, item.message.params, stage);
     if (item.repeated) throw new Error(`the id ${JSON.stringify(item.message.id)} was used before`);
     stage.vars[`upstream_${name}`] = item;
     stage.vars[name] = item.message.id;
