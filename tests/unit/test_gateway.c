@@ -1,0 +1,839 @@
+#include "gateway_world.h"
+
+#include "base/alloc.h"
+#include "json/value.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HELLO_ALL                                                                                                      \
+  "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{\"listChanged\":true},\"prompts\":{},"             \
+  "\"resources\":{\"subscribe\":true},\"logging\":{}},\"serverInfo\":{\"name\":\"real\",\"version\":\"9\"},"           \
+  "\"instructions\":\"be kind\"}"
+#define HELLO_TOOLS                                                                                                    \
+  "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"b\","                \
+  "\"version\":\"1\"}}"
+#define HELLO_MODERN                                                                                                   \
+  "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},\"ttlMs\":0,"   \
+  "\"cacheScope\":\"private\"}"
+
+static const struct fake_server files = {
+    .name = "files",
+    .hello = HELLO_ALL,
+    .tools = "{\"tools\":[{\"name\":\"read\",\"x-odd\":1.0,\"annotations\":{\"readOnlyHint\":true},"
+             "\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"charge\",\"inputSchema\":{\"type\":\"object\"}}]}",
+    .prompts = "{\"prompts\":[{\"name\":\"greet\"}]}",
+    .resources = "{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"a\"}]}",
+    .templates = "{\"resourceTemplates\":[{\"uriTemplate\":\"file:///{path}\",\"name\":\"any\"}]}",
+};
+
+static const struct fake_server search = {
+    .name = "search",
+    .hello = HELLO_TOOLS,
+    .tools = "{\"tools\":[{\"name\":\"web\",\"inputSchema\":{\"type\":\"object\"}}]}",
+};
+
+static void two_servers(struct world *world) {
+  struct fake_server servers[] = {files, search};
+  world_init(world, servers, 2);
+}
+
+static void gateway__merges_lists_in_order_and_keeps_their_bytes(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(reply.answer,
+                      "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"files__read\",\"x-odd\":1.0,"
+                      "\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}},{\"name\":"
+                      "\"files__charge\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"search__web\","
+                      "\"inputSchema\":{\"type\":\"object\"}}]}}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__routes_a_call_by_its_own_name_and_answers_under_the_clients_id(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":{\"name\":\"files__read\","
+              "\"arguments\":{\"n\":1.0,\"n2\":12345678901234567890}}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  assert_non_null(ref);
+  assert_non_null(strstr(ref->text, "\"name\":\"read\",\"arguments\":{\"n\":1.0,\"n2\":12345678901234567890}"));
+  assert_null(strstr(ref->text, "\"x\""));
+  upstream_answer(ref, "{\"content\":[],\"odd\":-0}");
+  assert_non_null(strstr(reply.answer, "\"id\":\"x\""));
+  assert_non_null(strstr(reply.answer, "\"content\":[],\"odd\":-0"));
+  assert_non_null(strstr(reply.answer, "\"dev.holdfast/outcome\":{\"source\":\"live\",\"provider\":\"files\","
+                                       "\"attempts\":1,\"elapsedMs\":0,\"call\":\"c-"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__two_clients_with_the_same_id_get_their_own_answers(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client a, b;
+  struct fake_reply ra, rb;
+  two_servers(&world);
+  client_open(&world, &a, "files", HF_ERA_LEGACY);
+  client_open(&world, &b, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &a, "{}");
+  client_initialize(&world, &b, "{}");
+  const char *call = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}";
+  client_send(&world, &a, &ra, call);
+  struct hf_attempt_ref *first = upstream_last(world_upstream(&world, "files"));
+  client_send(&world, &b, &rb, call);
+  struct hf_attempt_ref *second = upstream_last(world_upstream(&world, "files"));
+  assert_ptr_not_equal(first, second);
+  assert_true(first->id != second->id);
+  upstream_answer(second, "{\"content\":\"for b\"}");
+  upstream_answer(first, "{\"content\":\"for a\"}");
+  assert_non_null(strstr(ra.answer, "for a"));
+  assert_non_null(strstr(rb.answer, "for b"));
+  reply_deinit(&ra);
+  reply_deinit(&rb);
+  client_close(&a);
+  client_close(&b);
+  world_deinit(&world);
+}
+
+static void gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is_sent(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  size_t before = world_upstream(&world, "files")->sent_count;
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
+  assert_non_null(strstr(reply.answer, "There is no tool 'files__raed'. Nothing was executed. Did you mean "
+                                       "'files__read'"));
+  assert_non_null(strstr(reply.answer, "\"isError\":true"));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
+  assert_int_equal(world_upstream(&world, "files")->sent_count, before);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  size_t sent = upstream->sent_count;
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_handed_over(ref);
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  world_run(&world, HF_SECONDS(60));
+  assert_int_equal(upstream->sent_count, sent);
+  assert_non_null(strstr(reply.answer, "may have been executed"));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\",\"reason\":\"connection_lost\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_read_only_tool_is_tried_again(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_handed_over(ref);
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  world_run(&world, HF_SECONDS(1));
+  struct hf_attempt_ref *again = upstream_last(upstream);
+  assert_non_null(again);
+  assert_true(again->id != ref->id);
+  upstream_answer(again, "{\"content\":[]}");
+  assert_non_null(strstr(reply.answer, "\"attempts\":2"));
+  assert_null(strstr(reply.answer, "isError"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__progress_comes_under_the_clients_token_and_never_falls(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
+              "{\"progressToken\":\"mine\"}}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_message(upstream, ref,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
+                   "\"progress\":0.50,\"total\":1}}");
+  upstream_message(upstream, ref,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
+                   "\"progress\":0.25}}");
+  assert_int_equal(reply.message_count, 1);
+  assert_string_equal(reply.messages[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                                         "{\"progressToken\":\"mine\",\"progress\":0.50,\"total\":1}}");
+  upstream_answer(ref, "{\"content\":[]}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__progress_that_the_client_did_not_ask_for_is_hidden(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  assert_non_null(strstr(ref->text, "\"progressToken\":"));
+  upstream_message(upstream, ref,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
+                   "\"progress\":1}}");
+  assert_int_equal(reply.message_count, 0);
+  upstream_answer(ref, "{\"content\":[]}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_cancelled_call_is_given_up_upstream_and_ends_once(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  client_send(&world, &client, NULL,
+              "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
+  assert_true(ref->aborted);
+  assert_int_equal(reply.status, HF_STATUS_CANCELLED);
+  assert_int_equal(world.gateway->calls, 0);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__abandoning_a_call_gives_the_reply_back_and_cancels(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_MODERN);
+  const char *meta = "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                     "\"io.modelcontextprotocol/clientCapabilities\":{}}";
+  char text[512];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\",%s}}", meta);
+  client_send(&world, &client, &reply, text);
+  world_run(&world, HF_SECONDS(4));
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  assert_non_null(ref);
+  assert_null(strstr(ref->text, "modelcontextprotocol")); /* a legacy server is not shown the modern members */
+  hf_client_abandon(client.client, &reply.head);
+  assert_true(ref->aborted);
+  assert_null(reply.answer);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_modern_server_is_told_the_version_by_every_request(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  struct fake_server modern = {.name = "new",
+                               .hello = HELLO_MODERN,
+                               .era = HF_ERA_MODERN,
+                               .tools = "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\","
+                                        "\"tools\":[{\"name\":\"t\"}]}"};
+  world_init(&world, &modern, 1);
+  client_open(&world, &client, "new", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "new"));
+  assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\""));
+  assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/clientCapabilities\":{}"));
+  upstream_answer(ref, "{\"resultType\":\"input_required\",\"requestState\":\"s\"}");
+  assert_non_null(strstr(reply.answer, "\"isError\":true"));
+  assert_non_null(strstr(reply.answer, "asks for input that this client cannot be asked for"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_modern_client_gets_a_complete_result_of_a_legacy_server(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_MODERN);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///a\",\"_meta\":"
+              "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+  world_run(&world, HF_SECONDS(4));
+  upstream_answer(upstream_last(world_upstream(&world, "files")), "{\"contents\":[]}");
+  assert_non_null(strstr(reply.answer, "\"resultType\":\"complete\""));
+  assert_non_null(strstr(reply.answer, "\"ttlMs\":0"));
+  assert_non_null(strstr(reply.answer, "\"cacheScope\":\"private\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_dead_server_neither_empties_nor_delays_the_list_beyond_its_bound(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  struct fake_server servers[] = {files, {.name = "slow"}, search};
+  world_init(&world, servers, 3);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_null(reply.answer);
+  world_run(&world, HF_SECONDS(3));
+  assert_non_null(strstr(reply.answer, "files__read"));
+  assert_non_null(strstr(reply.answer, "search__web"));
+
+  world.servers[1].hello = HELLO_TOOLS;
+  world.servers[1].tools = "{\"tools\":[{\"name\":\"late\"}]}";
+  world_run(&world, HF_SECONDS(1));
+  assert_int_equal(client.notified_count, 1);
+  assert_string_equal(client.notified[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_list_that_does_not_end_is_cut(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  struct fake_server loop = {
+      .name = "loop", .hello = HELLO_TOOLS, .tools = "{\"tools\":[{\"name\":\"once\"}],\"nextCursor\":\"again\"}"};
+  world_init(&world, &loop, 1);
+  client_open(&world, &client, "loop", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"once\"}]}}");
+  assert_int_equal(world_upstream(&world, "loop")->sent_count, 2);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__one_unreadable_tool_is_left_out_alone(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  struct fake_server odd = {.name = "odd",
+                            .hello = HELLO_TOOLS,
+                            .tools = "{\"tools\":[{\"name\":7},{\"name\":\"good\"},{\"name\":\"a\",\"name\":\"b\"},"
+                                     "{\"name\":\"good\"},null]}"};
+  world_init(&world, &odd, 1);
+  client_open(&world, &client, "odd", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"good\"}]}}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__speaks_for_the_one_server_at_its_own_endpoint(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\","
+              "\"capabilities\":{}}}");
+  assert_string_equal(reply.answer,
+                      "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2024-11-05\",\"capabilities\":"
+                      "{\"tools\":{\"listChanged\":true},\"prompts\":{\"listChanged\":true},\"resources\":"
+                      "{\"listChanged\":true,\"subscribe\":true},\"logging\":{}},\"serverInfo\":{\"name\":\"real\","
+                      "\"version\":\"9\"},\"instructions\":\"be kind\"}}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  world.settings->servers[0].instance = HF_INSTANCE_SESSION; /* before any client came */
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{\"sampling\":{}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  assert_string_equal(upstream->capabilities, "{\"sampling\":{}}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_message(upstream, NULL,
+                   "{\"jsonrpc\":\"2.0\",\"id\":\"q1\",\"method\":\"sampling/createMessage\",\"params\":{\"m\":1.0}}");
+  assert_int_equal(reply.message_count, 1);
+  const char *id = strstr(reply.messages[0], "\"id\":");
+  unsigned long long number = strtoull(id + 5, NULL, 10);
+  assert_non_null(strstr(reply.messages[0], "\"params\":{\"m\":1.0}"));
+  char text[128];
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"r\":1}}", number);
+  client_send(&world, &client, NULL, text);
+  assert_string_equal(upstream->posted[upstream->posted_count - 1],
+                      "{\"jsonrpc\":\"2.0\",\"id\":\"q1\",\"result\":{\"r\":1}}");
+  client_send(&world, &client, NULL, text); /* a second answer is late, and dropped */
+  assert_int_equal(world.gateway->late_answers, 1);
+  upstream_answer(ref, "{\"content\":[]}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_question_dies_with_its_call(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{\"elicitation\":{}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_message(upstream, ref, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}");
+  upstream_handed_over(ref);
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  assert_int_equal(reply.message_count, 2);
+  assert_non_null(strstr(reply.messages[1], "\"method\":\"notifications/cancelled\""));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_person_who_thinks_is_outside_the_deadline(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{\"elicitation\":{}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_handed_over(ref);
+  upstream_message(upstream, ref, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}");
+  world_run(&world, HF_SECONDS(300));
+  assert_null(reply.answer);
+  upstream_answer(ref, "{\"content\":[]}");
+  assert_non_null(strstr(reply.answer, "\"content\":[]"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_shared_server_cannot_ask_any_client(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{\"roots\":{}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  assert_string_equal(upstream->capabilities, "{}");
+  upstream_message(upstream, NULL, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}");
+  assert_int_equal(client.notified_count, 0);
+  assert_non_null(strstr(upstream->posted[upstream->posted_count - 1], "\"id\":5,\"error\":{\"code\":-32601"));
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the_last(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client a, b;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &a, NULL, HF_ERA_LEGACY);
+  client_open(&world, &b, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &a, "{}");
+  client_initialize(&world, &b, "{}");
+  const char *subscribe =
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}";
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  client_send(&world, &a, &reply, subscribe);
+  upstream_answer(upstream_last(upstream), "{}");
+  reply_deinit(&reply);
+  size_t sent = upstream->sent_count;
+  upstream_message(upstream, NULL,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
+                   "\"file:///a\"}}");
+  assert_int_equal(a.notified_count, 1);
+  assert_int_equal(b.notified_count, 0);
+  client_send(&world, &b, &reply, subscribe); /* the second one is not the server's business */
+  assert_int_equal(upstream->sent_count, sent);
+  assert_non_null(strstr(reply.answer, "\"result\":{}"));
+  reply_deinit(&reply);
+  client_close(&a);
+  assert_int_equal(upstream->sent_count, sent);
+  client_close(&b);
+  assert_int_equal(upstream->sent_count, sent + 1);
+  assert_non_null(strstr(upstream->sent[sent]->text, "resources/unsubscribe"));
+  world_deinit(&world);
+}
+
+static void gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_MODERN);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":\"L\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"
+              "{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\",\"no://such\"]},\"_meta\":"
+              "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+  world_run(&world, HF_SECONDS(4));
+  assert_string_equal(reply.messages[0],
+                      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":"
+                      "{\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\"]},"
+                      "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":\"L\"}}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  upstream_message(upstream, NULL,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
+                   "\"file:///a\"}}");
+  world.servers[0].tools = "{\"tools\":[]}";
+  upstream_message(upstream, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+  world_run(&world, HF_SECONDS(1));
+  assert_int_equal(reply.message_count, 3);
+  assert_non_null(strstr(reply.messages[1], "\"io.modelcontextprotocol/subscriptionId\":\"L\""));
+  assert_non_null(strstr(reply.messages[2], "notifications/tools/list_changed"));
+  hf_client_abandon(client.client, &reply.head);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_call_past_the_limit_is_refused_and_the_others_go_on(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply first, second;
+  two_servers(&world);
+  world.settings->limits.calls_per_client = 1;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &first,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  client_send(&world, &client, &second,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  assert_non_null(strstr(second.answer, "\"executed\":\"no\",\"reason\":\"local_limit\""));
+  assert_null(first.answer);
+  upstream_answer(upstream_last(world_upstream(&world, "files")), "{\"content\":[]}");
+  assert_non_null(strstr(first.answer, "\"id\":1"));
+  reply_deinit(&first);
+  reply_deinit(&second);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void note_done(void *ctx) {
+  *(bool *)ctx = true;
+}
+
+static void gateway__draining_answers_what_does_not_end_in_time(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply, late;
+  bool drained = false;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  upstream_handed_over(upstream_last(world_upstream(&world, "files")));
+  hf_gateway_drain(world.gateway, note_done, &drained);
+  client_send(&world, &client, &late,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  assert_non_null(strstr(late.answer, "shutting down"));
+  world_run(&world, HF_SECONDS(4));
+  assert_false(drained);
+  world_run(&world, HF_SECONDS(2));
+  assert_true(drained);
+  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\",\"reason\":\"cancelled\""));
+  reply_deinit(&reply);
+  reply_deinit(&late);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_reload_drops_no_call_and_keeps_what_is_unchanged(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply, list;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"search__web\"}}");
+  struct fake_upstream *kept = world_upstream(&world, "files");
+  struct fake_upstream *gone = world_upstream(&world, "search");
+  struct hf_attempt_ref *ref = upstream_last(gone);
+
+  struct hf_error error;
+  struct hf_settings *next = world_settings(&files, 1);
+  next->servers[0].policy.retry.attempts = 1;
+  assert_int_equal(hf_gateway_reload(world.gateway, next, &error), 0);
+  assert_ptr_equal(world_upstream(&world, "files"), kept);
+  assert_false(gone->freed);
+  upstream_answer(ref, "{\"content\":\"still here\"}");
+  assert_non_null(strstr(reply.answer, "still here"));
+  assert_true(gone->freed);
+
+  client_send(&world, &client, &list, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
+  assert_non_null(strstr(list.answer, "files__read"));
+  assert_null(strstr(list.answer, "search__web"));
+  reply_deinit(&reply);
+  reply_deinit(&list);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_hidden_tool_is_neither_listed_nor_called(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  struct hf_tool_settings hidden = {.server = HF_STR("files"), .pattern = HF_STR("files__ch*"), .hidden = true};
+  world.settings->tools = &hidden;
+  world.settings->tool_count = 1;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
+  assert_null(strstr(reply.answer, "charge"));
+  reply_deinit(&reply);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  assert_non_null(strstr(reply.answer, "There is no tool 'charge'"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__configured_safety_beats_annotations(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  struct hf_tool_settings tool = {
+      .server = HF_STR("files"), .pattern = HF_STR("files__read"), .has_safety = true, .safety = HF_SAFETY_UNSAFE};
+  world.settings->tools = &tool;
+  world.settings->tool_count = 1;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  upstream_handed_over(ref);
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  assert_non_null(strstr(reply.answer, "\"attempts\":1"));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  struct hf_str pattern = HF_STR("lock*busy");
+  world.settings->servers[0].transient_errors = (struct hf_strings){&pattern, 1};
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  upstream_answer(upstream_last(upstream),
+                  "{\"content\":[{\"type\":\"text\",\"text\":\"the lock is busy now\"}],\"isError\":true}");
+  world_run(&world, HF_SECONDS(1));
+  assert_null(reply.answer);
+  upstream_answer(upstream_last(upstream),
+                  "{\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}],\"isError\":true}");
+  assert_non_null(strstr(reply.answer, "no such file"));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"yes\",\"reason\":\"tool_error\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__hints_of_the_caller_only_tighten(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
+              "{\"dev.holdfast/call\":{\"deadlineMs\":2000,\"maxAttempts\":1}}}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  assert_null(strstr(ref->text, "dev.holdfast"));
+  upstream_handed_over(ref);
+  world_run(&world, HF_MS(1900));
+  assert_null(reply.answer);
+  world_run(&world, HF_MS(200));
+  assert_non_null(strstr(reply.answer, "\"reason\":\"deadline\""));
+  assert_true(ref->aborted);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+/* Fails each allocation of a whole call in turn: it is answered, or refused, and nothing leaks. */
+static void gateway__survives_running_out_of_memory_anywhere_in_a_call(void **state) {
+  (void)state;
+  long n = 0;
+  bool good = false;
+  for (; !good && n < 500; n++) {
+    struct world world;
+    struct fake_client client;
+    struct fake_reply reply;
+    two_servers(&world);
+    client_open(&world, &client, "files", HF_ERA_LEGACY);
+    client_initialize(&world, &client, "{}");
+    struct hf_message message;
+    struct hf_refusal refusal;
+    assert_int_equal(hf_message_decode_copy(HF_STR("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\","
+                                                   "\"params\":{\"name\":\"read\",\"arguments\":{}}}"),
+                                            &message, &refusal),
+                     0);
+    client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}");
+    struct hf_reply_ops const *ops = reply.head.ops;
+    reply_deinit(&reply);
+    reply.head.ops = ops;
+    hf_alloc_fail_after(n);
+    hf_client_handle(client.client, &message, &reply.head);
+    world_run(&world, 0);
+    struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+    if (ref)
+      upstream_answer(ref, "{\"content\":[]}");
+    world_run(&world, HF_SECONDS(60));
+    hf_alloc_fail_after(-1);
+    world_run(&world, HF_SECONDS(60));
+    assert_non_null(reply.answer);
+    good = strstr(reply.answer, "\"attempts\":1") && strstr(reply.answer, "\"content\":[]") && n > 5;
+    reply_deinit(&reply);
+    client_close(&client);
+    assert_int_equal(world.gateway->calls, 0);
+    world_deinit(&world);
+  }
+  assert_true(good);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
+      cmocka_unit_test(gateway__routes_a_call_by_its_own_name_and_answers_under_the_clients_id),
+      cmocka_unit_test(gateway__two_clients_with_the_same_id_get_their_own_answers),
+      cmocka_unit_test(gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is_sent),
+      cmocka_unit_test(gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated),
+      cmocka_unit_test(gateway__a_read_only_tool_is_tried_again),
+      cmocka_unit_test(gateway__progress_comes_under_the_clients_token_and_never_falls),
+      cmocka_unit_test(gateway__progress_that_the_client_did_not_ask_for_is_hidden),
+      cmocka_unit_test(gateway__a_cancelled_call_is_given_up_upstream_and_ends_once),
+      cmocka_unit_test(gateway__abandoning_a_call_gives_the_reply_back_and_cancels),
+      cmocka_unit_test(gateway__a_modern_server_is_told_the_version_by_every_request),
+      cmocka_unit_test(gateway__a_modern_client_gets_a_complete_result_of_a_legacy_server),
+      cmocka_unit_test(gateway__a_dead_server_neither_empties_nor_delays_the_list_beyond_its_bound),
+      cmocka_unit_test(gateway__a_list_that_does_not_end_is_cut),
+      cmocka_unit_test(gateway__one_unreadable_tool_is_left_out_alone),
+      cmocka_unit_test(gateway__speaks_for_the_one_server_at_its_own_endpoint),
+      cmocka_unit_test(gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back),
+      cmocka_unit_test(gateway__a_question_dies_with_its_call),
+      cmocka_unit_test(gateway__a_person_who_thinks_is_outside_the_deadline),
+      cmocka_unit_test(gateway__a_shared_server_cannot_ask_any_client),
+      cmocka_unit_test(gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the_last),
+      cmocka_unit_test(gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout),
+      cmocka_unit_test(gateway__a_call_past_the_limit_is_refused_and_the_others_go_on),
+      cmocka_unit_test(gateway__draining_answers_what_does_not_end_in_time),
+      cmocka_unit_test(gateway__a_reload_drops_no_call_and_keeps_what_is_unchanged),
+      cmocka_unit_test(gateway__a_hidden_tool_is_neither_listed_nor_called),
+      cmocka_unit_test(gateway__configured_safety_beats_annotations),
+      cmocka_unit_test(gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed),
+      cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
+      cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
+  };
+  return cmocka_run_group_tests_name("gateway", tests, NULL, NULL);
+}
