@@ -33,7 +33,7 @@ const char *hf_err_name(int code) {
 }
 
 /* vsnprintf already cuts and terminates; only its encoding failure needs care. */
-static void print_text(char *text, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void print_text(char *text, const char *format, va_list args) {
   if (vsnprintf(text, HF_ERROR_TEXT_MAX, format, args) < 0)
     text[0] = '\0';
 }
