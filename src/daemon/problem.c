@@ -10,7 +10,8 @@ void hf_problems_init(struct hf_problems *problems) {
   problems->count = problems->dropped = problems->errors = 0;
 }
 
-static void add(struct hf_problems *problems, struct hf_place place, bool warning, const char *format, va_list args) {
+__attribute__((format(printf, 4, 0))) static void add(struct hf_problems *problems, struct hf_place place, bool warning,
+                                                      const char *format, va_list args) {
   if (!warning)
     problems->errors++;
   if (problems->count == HF_PROBLEMS_MAX) {
