@@ -51,7 +51,7 @@ static const char *ask(struct fixture *fx, const char *method, const char *path,
 }
 
 static int open_get(struct fixture *fx, const char *extra) {
-  char text[2048];
+  char text[8192];
   (void)snprintf(text, sizeof(text), "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n%s\r\n",
                  extra);
   int fd = fixture_connect(fx);
