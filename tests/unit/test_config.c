@@ -365,7 +365,7 @@ static void config__the_command_line_goes_before_the_file(void **state) {
 static void config__wrap_names_the_server_after_its_command(void **state) {
   (void)state;
   static const struct {
-    char *argv[5];
+    const char *argv[5];
     const char *name;
   } cases[] = {
       {{"/usr/bin/my-server", "--x"}, "my-server"},
@@ -378,7 +378,7 @@ static void config__wrap_names_the_server_after_its_command(void **state) {
     struct hf_settings *settings;
     struct hf_error error = {0};
     const struct hf_config_options options = {.instance = HF_INSTANCE_SESSION};
-    assert_int_equal(hf_config_wrap(cases[i].argv, NULL, &options, &settings, &error), 0);
+    assert_int_equal(hf_config_wrap((char *const *)cases[i].argv, NULL, &options, &settings, &error), 0);
     assert_int_equal(settings->server_count, 1);
     assert_str(settings->servers[0].name, cases[i].name);
     assert_str(settings->servers[0].command, cases[i].argv[0]);
