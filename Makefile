@@ -27,7 +27,7 @@ setup: ## install everything that any target needs
 	@tools/setup build test lint fuzz bench
 
 demo: all ## show the point: a faulty server called directly, then through Holdfast
-	@tests/demo/run $(BUILD)
+	@$(BUILD)/tests/lib/demo
 
 test: ## run every test: unit, simulator, corpora, scenarios, official clients
 	@tools/setup build test
