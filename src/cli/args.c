@@ -1,0 +1,171 @@
+#include "cli/args.h"
+
+#include "daemon/problem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 32 };
+
+struct option {
+  const char *name; /* "--config" */
+  char letter;      /* 'c', or 0 */
+  enum hf_flag flag;
+  size_t offset; /* of its value in struct hf_args, where it takes one */
+  const char *value;
+  const char *help;
+};
+
+#define VALUE(member, text) offsetof(struct hf_args, member), (text)
+#define NO_VALUE 0, NULL
+
+static const struct option options[] = {
+    {"--config", 'c', HF_FLAG_CONFIG, VALUE(config, "FILE"), "configuration; also the file of an MCP client as it is"},
+    {"--listen", 'l', HF_FLAG_LISTEN, VALUE(listen, "ADDRESS:PORT"), "where to listen, instead of what the file says"},
+    {"--log-level", 0, HF_FLAG_LOG_LEVEL, VALUE(log_level, "LEVEL"), "error, warn, info or debug"},
+    {"--log-format", 0, HF_FLAG_LOG_FORMAT, VALUE(log_format, "FORMAT"), "human or json"},
+    {"--control", 0, HF_FLAG_CONTROL, VALUE(control, "PATH"), "control socket of the gateway to ask"},
+    {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "what it is about: a server, or the owner of a token"},
+    {"--json", 'j', HF_FLAG_JSON, NO_VALUE, "answer in JSON"},
+    {"--probe", 'p', HF_FLAG_PROBE, NO_VALUE, "start the servers and explain their tools"},
+    {"--defaults", 0, HF_FLAG_DEFAULTS, NO_VALUE, "every option with its default, as a commented file"},
+    {"--schema", 0, HF_FLAG_SCHEMA, NO_VALUE, "JSON Schema of the file, for editors"},
+    {"--manual", 0, HF_FLAG_MANUAL, NO_VALUE, "reference of the options, for holdfast.yaml(5)"},
+    {"--help", 'h', HF_FLAG_HELP, NO_VALUE, "this text"},
+};
+
+enum { OPTIONS = sizeof options / sizeof options[0] };
+
+const struct hf_command hf_commands[] = {
+    {"check", "[FILE]", HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_HELP, 0, 1, false,
+     "check a configuration and explain what it means", hf_cmd_check},
+    {"config", "", HF_FLAG_DEFAULTS | HF_FLAG_SCHEMA | HF_FLAG_MANUAL | HF_FLAG_HELP, 0, 0, false,
+     "print what can be configured", hf_cmd_config},
+    {"token", "[NAME]", HF_FLAG_NAME | HF_FLAG_HELP, 0, 1, false, "make a bearer token and its line for auth.tokens",
+     hf_cmd_token},
+    {"version", "", HF_FLAG_HELP, 0, 0, false, "print the version", hf_cmd_version},
+    {"help", "[COMMAND]", HF_FLAG_HELP, 0, 1, false, "print this, or the help of a command", hf_cmd_help},
+    {NULL},
+};
+
+int hf_complain(enum hf_exit code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fputs("holdfast: ", stderr);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  return (int)code;
+}
+
+const struct hf_command *hf_command_find(const char *name, struct hf_error *reterr) {
+  const char *names[NAMES_MAX + 1] = {NULL};
+  for (size_t i = 0; hf_commands[i].name && i < NAMES_MAX; i++) {
+    if (strcmp(hf_commands[i].name, name) == 0)
+      return &hf_commands[i];
+    names[i] = hf_commands[i].name;
+  }
+  const char *nearest = hf_nearest(hf_str_from(name), names);
+  hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown command '%.60s'%s%s%s", name, nearest ? "; did you mean '" : "",
+               nearest ? nearest : "", nearest ? "'?" : "; `holdfast help` lists them");
+  return NULL;
+}
+
+static const struct option *find_option(const struct hf_command *command, const char *word, size_t len) {
+  for (size_t i = 0; i < OPTIONS; i++) {
+    bool letter = len == 2 && word[0] == '-' && word[1] == options[i].letter && options[i].letter;
+    if ((command->flags & options[i].flag) &&
+        (letter || (strlen(options[i].name) == len && memcmp(options[i].name, word, len) == 0)))
+      return &options[i];
+  }
+  return NULL;
+}
+
+static int unknown_option(const struct hf_command *command, const char *word, size_t len, struct hf_error *reterr) {
+  const char *names[OPTIONS + 1] = {NULL};
+  size_t count = 0;
+  for (size_t i = 0; i < OPTIONS; i++)
+    if (command->flags & options[i].flag)
+      names[count++] = options[i].name;
+  const char *nearest = hf_nearest((struct hf_str){word, len}, names);
+  return hf_error_set(reterr, HF_ERR_INVALID, "%s: unknown option '%.*s'%s%s%s", command->name,
+                      (int)(len < NAMES_MAX ? len : NAMES_MAX), word, nearest ? "; did you mean '" : "",
+                      nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* Takes the option at argv[*at] and its value. */
+static int take_option(const struct hf_command *command, char **argv, size_t *at, struct hf_args *args,
+                       struct hf_error *reterr) {
+  const char *word = argv[*at];
+  const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+  size_t len = equals ? (size_t)(equals - word) : strlen(word);
+  const struct option *option = find_option(command, word, len);
+  if (!option)
+    return unknown_option(command, word, len, reterr);
+  args->flags |= option->flag;
+  if (!option->value)
+    return equals ? hf_error_set(reterr, HF_ERR_INVALID, "%s: '%s' takes no value", command->name, option->name) : 0;
+  const char *value = equals ? equals + 1 : argv[++*at];
+  if (!value)
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: '%s' needs a value: %s", command->name, option->name,
+                        option->value);
+  memcpy((char *)args + option->offset, &value, sizeof value);
+  return 0;
+}
+
+int hf_args_parse(const struct hf_command *command, char **argv, struct hf_args *ret_args, struct hf_error *reterr) {
+  struct hf_args args = {.rest = argv};
+  size_t i = 0;
+  bool options_ended = false;
+  for (; argv[i]; i++) {
+    if (!options_ended && strcmp(argv[i], "--") == 0) {
+      options_ended = true;
+    } else if (!options_ended && argv[i][0] == '-' && argv[i][1]) {
+      int r = take_option(command, argv, &i, &args, reterr);
+      if (r < 0)
+        return r;
+    } else {
+      argv[args.rest_count++] = argv[i];
+      options_ended = options_ended || command->verbatim;
+    }
+  }
+  argv[args.rest_count] = NULL;
+  if (!(args.flags & HF_FLAG_HELP) && args.rest_count < command->rest_min)
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: something is missing: holdfast %s %s", command->name,
+                        command->name, command->operands);
+  if (args.rest_count > command->rest_max)
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: '%.60s' is too much", command->name, argv[command->rest_max]);
+  *ret_args = args;
+  return 0;
+}
+
+static void help_of_one(const struct hf_command *command) {
+  printf("holdfast %s [OPTIONS]%s%s\n\n  %s\n\n", command->name, *command->operands ? " " : "", command->operands,
+         command->help);
+  for (size_t i = 0; i < OPTIONS; i++) {
+    if (!(command->flags & options[i].flag))
+      continue;
+    char left[48];
+    int n = snprintf(left, sizeof left, "%s%s%s", options[i].name, options[i].value ? " " : "",
+                     options[i].value ? options[i].value : "");
+    if (options[i].letter)
+      printf("  -%c, %-24s %s\n", options[i].letter, n < 0 ? "" : left, options[i].help);
+    else
+      printf("      %-24s %s\n", n < 0 ? "" : left, options[i].help);
+  }
+}
+
+void hf_command_help(const struct hf_command *command) {
+  if (command) {
+    help_of_one(command);
+    return;
+  }
+  printf("holdfast keeps an AI agent's tool calls working when the tools don't: a gateway for MCP.\n\n"
+         "  holdfast serve --config ~/.cursor/mcp.json      all servers of a client's file, over HTTP\n"
+         "  holdfast wrap -- npx -y some-mcp-server         one server, in the place of its command\n\n");
+  for (size_t i = 0; hf_commands[i].name; i++)
+    printf("  %-8s %s\n", hf_commands[i].name, hf_commands[i].help);
+  printf("\n`holdfast help COMMAND` tells the options. Manuals: holdfast(1), holdfast.yaml(5).\n");
+}

@@ -1,0 +1,185 @@
+#include "cli/check_report.h"
+
+#include "daemon/quantity.h"
+#include "policy/classify.h"
+#include "json/write.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ORIGIN_ARENA_MAX = 64 << 10, PATH_TEXT_MAX = 4096 };
+
+struct hf_str hf_check_origin(struct hf_str url, struct hf_arena *arena) {
+  const char *scheme_end = url.len ? memmem(url.ptr, url.len, "://", 3) : NULL;
+  if (!scheme_end)
+    return HF_STR("?");
+  size_t scheme = (size_t)(scheme_end - url.ptr) + 3;
+  size_t end = scheme;
+  while (end < url.len && !strchr("/?#\\", url.ptr[end]))
+    end++;
+  const char *at = memrchr(url.ptr + scheme, '@', end - scheme);
+  size_t host = at ? (size_t)(at - url.ptr) + 1 : scheme;
+  struct hf_str origin = hf_arena_printf(arena, "%.*s%.*s", (int)scheme, url.ptr, (int)(end - host), url.ptr + host);
+  return origin.ptr ? origin : HF_STR("?");
+}
+
+static const char *sharing_name(enum hf_instance_mode mode) {
+  return mode == HF_INSTANCE_SHARED ? "shared by all clients" : "one per client session";
+}
+
+static void put_policy(struct hf_buf *out, const struct hf_policy *p) {
+  char a[HF_QUANTITY_TEXT_MAX];
+  char b[HF_QUANTITY_TEXT_MAX];
+  hf_buf_printf(out, "deadline %s, %u attempts", hf_duration_print(p->timeout.deadline, a), p->retry.attempts);
+  if (p->breaker.failures)
+    hf_buf_printf(out, ", breaker opens after %u failures for %s", p->breaker.failures,
+                  hf_duration_print(p->breaker.open, b));
+}
+
+/* Says at once what would otherwise be found when the child is started. */
+static void put_start_trouble(struct hf_buf *out, const struct hf_server_settings *s) {
+  char path[PATH_TEXT_MAX];
+  struct stat st;
+  if (s->cwd.ptr && s->cwd.len < sizeof path) {
+    memcpy(path, s->cwd.ptr, s->cwd.len);
+    path[s->cwd.len] = '\0';
+    if (stat(path, &st) < 0)
+      hf_buf_printf(out, "    warning: the working directory '%s' does not exist\n", path);
+    else if (!S_ISDIR(st.st_mode))
+      hf_buf_printf(out, "    warning: the working directory '%s' is no directory\n", path);
+    else if (access(path, X_OK) < 0)
+      hf_buf_printf(out, "    warning: the working directory '%s' may not be entered\n", path);
+  }
+  if (s->command.ptr && s->command.ptr[0] == '/' && access(s->command.ptr, X_OK) < 0)
+    hf_buf_printf(out, "    warning: the command '%.*s' is missing or not executable\n", HF_STR_FMT(s->command));
+}
+
+static void put_server(struct hf_buf *out, const struct hf_server_settings *s, struct hf_arena *arena) {
+  hf_buf_printf(out, "  %.*s: ", HF_STR_FMT(s->name));
+  if (s->disabled) {
+    hf_buf_printf(out, "left out: %.*s\n", HF_STR_FMT(s->disabled_reason));
+    return;
+  }
+  if (s->transport == HF_TRANSPORT_HTTP)
+    hf_buf_printf(out, "%.*s, %zu headers", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count);
+  else
+    hf_buf_printf(out, "%.*s with %zu arguments, %zu variables", HF_STR_FMT(s->command), s->args.count, s->env.count);
+  hf_buf_printf(out, "; %s, starts %s\n    calls: ", sharing_name(s->instance),
+                s->start == HF_START_LAZY ? "at its first use" : "with the gateway");
+  put_policy(out, &s->policy);
+  hf_buf_append_str(out, HF_STR("\n"));
+  put_start_trouble(out, s);
+}
+
+static void put_tool(struct hf_buf *out, const struct hf_tool_settings *t) {
+  hf_buf_printf(out, "  %.*s at %.*s:", HF_STR_FMT(t->pattern), HF_STR_FMT(t->server));
+  if (t->hidden)
+    hf_buf_append_str(out, HF_STR(" hidden"));
+  if (t->has_safety)
+    hf_buf_printf(out, " %s, because the configuration says so%s", hf_safety_name(t->safety),
+                  hf_safety_allows_repeat(t->safety) ? ": it may be sent again when its answer is lost"
+                                                     : ": it is never sent again once it may have run");
+  if (t->has_policy) {
+    hf_buf_append_str(out, t->has_safety || t->hidden ? HF_STR("; ") : HF_STR(" "));
+    put_policy(out, &t->policy);
+  }
+  hf_buf_append_str(out, HF_STR("\n"));
+}
+
+int hf_check_text(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
+                  struct hf_buf *out) {
+  struct hf_arena arena;
+  hf_arena_init(&arena, ORIGIN_ARENA_MAX);
+  hf_buf_printf(out, "%s is good%s\n", path, problems->count ? ", with warnings" : "");
+  hf_buf_printf(out, "listens at %.*s port %u, %zu tokens, profile %.*s\n", HF_STR_FMT(settings->listen_host),
+                settings->listen_port, settings->principal_count, HF_STR_FMT(settings->profile));
+  hf_buf_append_str(out, HF_STR("servers:\n"));
+  for (size_t i = 0; i < settings->server_count; i++)
+    put_server(out, &settings->servers[i], &arena);
+  hf_buf_append_str(out, HF_STR("tools:\n"));
+  for (size_t i = 0; i < settings->tool_count; i++)
+    put_tool(out, &settings->tools[i]);
+  hf_arena_deinit(&arena);
+  return hf_buf_append_str(out, HF_STR("  all others: as safe as their annotations say (readOnlyHint, idempotentHint), "
+                                       "else unsafe; `--probe` starts the servers and tells each\n"));
+}
+
+static void json_problem(struct hf_json_writer *w, const struct hf_problem *p) {
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "severity", p->warning ? HF_STR("warning") : HF_STR("error"));
+  if (p->place.line) {
+    hf_json_write_member_int(w, "line", p->place.line);
+    hf_json_write_member_int(w, "column", p->place.column);
+  }
+  hf_json_write_member_str(w, "message", hf_str_from(p->text));
+  hf_json_write_object_end(w);
+}
+
+static void json_server(struct hf_json_writer *w, const struct hf_server_settings *s, struct hf_arena *arena) {
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "name", s->name);
+  hf_json_write_member_str(w, "transport", s->transport == HF_TRANSPORT_HTTP ? HF_STR("http") : HF_STR("stdio"));
+  hf_json_write_member_bool(w, "disabled", s->disabled);
+  if (s->disabled)
+    hf_json_write_member_str(w, "reason", s->disabled_reason);
+  else if (s->transport == HF_TRANSPORT_HTTP)
+    hf_json_write_member_str(w, "origin", hf_check_origin(s->url, arena));
+  else
+    hf_json_write_member_str(w, "command", s->command);
+  hf_json_write_member_str(w, "instance", s->instance == HF_INSTANCE_SHARED ? HF_STR("shared") : HF_STR("session"));
+  hf_json_write_member_int(w, "deadlineMs", s->policy.timeout.deadline / 1000);
+  hf_json_write_member_int(w, "attempts", s->policy.retry.attempts);
+  hf_json_write_object_end(w);
+}
+
+static void json_tool(struct hf_json_writer *w, const struct hf_tool_settings *t) {
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "pattern", t->pattern);
+  hf_json_write_member_str(w, "server", t->server);
+  if (t->has_safety)
+    hf_json_write_member_str(w, "safety", hf_str_from(hf_safety_name(t->safety)));
+  hf_json_write_member_bool(w, "hidden", t->hidden);
+  if (t->has_policy) {
+    hf_json_write_member_int(w, "deadlineMs", t->policy.timeout.deadline / 1000);
+    hf_json_write_member_int(w, "attempts", t->policy.retry.attempts);
+  }
+  hf_json_write_object_end(w);
+}
+
+static void json_settings(struct hf_json_writer *w, const struct hf_settings *settings) {
+  struct hf_arena arena;
+  hf_arena_init(&arena, ORIGIN_ARENA_MAX);
+  hf_json_write_member_str(w, "profile", settings->profile);
+  hf_json_write_key(w, "servers");
+  hf_json_write_array(w);
+  for (size_t i = 0; i < settings->server_count; i++)
+    json_server(w, &settings->servers[i], &arena);
+  hf_json_write_array_end(w);
+  hf_json_write_key(w, "tools");
+  hf_json_write_array(w);
+  for (size_t i = 0; i < settings->tool_count; i++)
+    json_tool(w, &settings->tools[i]);
+  hf_json_write_array_end(w);
+  hf_arena_deinit(&arena);
+}
+
+int hf_check_json(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
+                  const char *failure, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "file", hf_str_from(path));
+  hf_json_write_member_bool(&w, "good", settings != NULL);
+  hf_json_write_key(&w, "problems");
+  hf_json_write_array(&w);
+  for (size_t i = 0; i < problems->count; i++)
+    json_problem(&w, &problems->item[i]);
+  hf_json_write_array_end(&w);
+  if (failure)
+    hf_json_write_member_str(&w, "failure", hf_str_from(failure));
+  if (settings)
+    json_settings(&w, settings);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  return r == 0 ? hf_buf_append_str(out, HF_STR("\n")) : r;
+}

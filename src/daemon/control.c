@@ -1,0 +1,326 @@
+#include "daemon/control.h"
+
+#include "base/alloc.h"
+#include "base/list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { PEERS_MAX = 16, QUESTION_MAX = 20 << 20, BACKLOG = 16, READ_BYTES = 64 << 10 };
+
+struct hf_control {
+  uv_pipe_t listener;
+  struct hf_control_handler handler;
+  struct hf_list peers;
+  size_t peer_count;
+  char *path;
+  bool closing;
+};
+
+struct hf_control_peer {
+  struct hf_list link;
+  uv_pipe_t pipe;
+  struct hf_control *control;
+  struct hf_buf in;
+  void *ask; /* under way, or NULL */
+  bool closing;
+  char bytes[READ_BYTES];
+};
+
+struct answer {
+  uv_write_t write;
+  struct hf_buf text;
+};
+
+static void free_if_done(struct hf_control *control) {
+  if (control->closing && control->peer_count == 0 && !control->path)
+    hf_free(control);
+}
+
+static void on_peer_closed(uv_handle_t *handle) {
+  struct hf_control_peer *peer = handle->data;
+  struct hf_control *control = peer->control;
+  hf_buf_deinit(&peer->in);
+  hf_free(peer);
+  control->peer_count--;
+  free_if_done(control);
+}
+
+static void close_peer(struct hf_control_peer *peer) {
+  if (peer->closing)
+    return;
+  peer->closing = true;
+  hf_list_remove(&peer->link);
+  if (peer->ask)
+    peer->control->handler.gone(peer->control->handler.context, peer->ask);
+  peer->ask = NULL;
+  uv_close((uv_handle_t *)&peer->pipe, on_peer_closed);
+}
+
+/* Asks what the next whole line asks, if nothing is under way. */
+static void next_question(struct hf_control_peer *peer) {
+  while (!peer->closing && !peer->ask) {
+    const char *end = peer->in.len ? memchr(peer->in.data, '\n', peer->in.len) : NULL;
+    if (!end)
+      return;
+    size_t len = (size_t)(end - peer->in.data);
+    int r = len ? peer->control->handler.ask(peer->control->handler.context, peer, (struct hf_str){peer->in.data, len},
+                                             &peer->ask)
+                : 0;
+    if (r < 0) {
+      close_peer(peer);
+      return;
+    }
+    hf_buf_consume(&peer->in, len + 1);
+  }
+}
+
+static void on_written(uv_write_t *write, int status) {
+  struct answer *answer = HF_CONTAINER_OF(write, struct answer, write);
+  struct hf_control_peer *peer = write->handle->data;
+  hf_buf_deinit(&answer->text);
+  hf_free(answer);
+  if (status < 0)
+    close_peer(peer);
+  else
+    next_question(peer);
+}
+
+void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
+  peer->ask = NULL;
+  struct answer *answer = hf_calloc(1, sizeof *answer);
+  if (!answer) {
+    close_peer(peer);
+    return;
+  }
+  hf_buf_init(&answer->text, text.len + 1);
+  int r = hf_buf_append_str(&answer->text, text);
+  if (r == 0)
+    r = hf_buf_append(&answer->text, "\n", 1);
+  const uv_buf_t buf = uv_buf_init(answer->text.data, (unsigned)answer->text.len);
+  if (r < 0 || uv_write(&answer->write, (uv_stream_t *)&peer->pipe, &buf, 1, on_written) < 0) {
+    hf_buf_deinit(&answer->text);
+    hf_free(answer);
+    close_peer(peer);
+  }
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+  (void)suggested;
+  struct hf_control_peer *peer = handle->data;
+  *buf = uv_buf_init(peer->bytes, sizeof peer->bytes);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
+  struct hf_control_peer *peer = stream->data;
+  peer->control->handler.advance(peer->control->handler.context);
+  if (n < 0 || (n > 0 && hf_buf_append(&peer->in, buf->base, (size_t)n) < 0))
+    close_peer(peer);
+  else
+    next_question(peer);
+}
+
+static bool is_own_user(uv_pipe_t *pipe) {
+  uv_os_fd_t fd;
+  struct ucred cred;
+  socklen_t len = sizeof cred;
+  return uv_fileno((uv_handle_t *)pipe, &fd) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+         (cred.uid == geteuid() || cred.uid == 0);
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+  struct hf_control *control = listener->data;
+  struct hf_control_peer *peer = status == 0 ? hf_calloc(1, sizeof *peer) : NULL;
+  if (!peer)
+    return;
+  peer->control = control;
+  peer->pipe.data = peer;
+  hf_buf_init(&peer->in, QUESTION_MAX);
+  hf_list_init(&peer->link);
+  uv_pipe_init(listener->loop, &peer->pipe, 0);
+  control->peer_count++;
+  bool good = uv_accept(listener, (uv_stream_t *)&peer->pipe) == 0 && control->peer_count <= PEERS_MAX &&
+              is_own_user(&peer->pipe) && uv_read_start((uv_stream_t *)&peer->pipe, on_alloc, on_read) == 0;
+  if (good)
+    hf_list_push_back(&control->peers, &peer->link);
+  else
+    close_peer(peer);
+}
+
+static int put_address(const char *path, struct sockaddr_un *address, struct hf_error *reterr) {
+  *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address->sun_path)
+    return hf_error_set(reterr, HF_ERR_LIMIT, "the path of the control socket is too long: '%s'", path);
+  memcpy(address->sun_path, path, strlen(path));
+  return 0;
+}
+
+static int connect_to(const char *path, struct hf_error *reterr) {
+  struct sockaddr_un address;
+  int r = put_address(path, &address, reterr);
+  if (r < 0)
+    return r;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+    return fd;
+  int e = errno;
+  if (fd >= 0)
+    close(fd);
+  return hf_error_set(reterr, HF_ERR_UNAVAILABLE, "no gateway answers at '%s': %s", path, strerror(e));
+}
+
+/* Makes the directories on the way to the socket, for this user only. */
+static void make_directories(const char *path) {
+  char copy[PATH_MAX];
+  size_t len = strlen(path);
+  if (len >= sizeof copy)
+    return;
+  memcpy(copy, path, len + 1);
+  for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    mkdir(copy, 0700);
+    *slash = '/';
+  }
+}
+
+/* A socket that nobody listens at is left over from a gateway that was killed. */
+static int bind_socket(const char *path, struct hf_error *reterr) {
+  struct sockaddr_un address;
+  int r = put_address(path, &address, reterr);
+  if (r < 0)
+    return r;
+  int other = connect_to(path, NULL);
+  if (other >= 0) {
+    close(other);
+    return hf_error_set(reterr, HF_ERR_BUSY, "another gateway listens at '%s'", path);
+  }
+  make_directories(path);
+  struct stat st;
+  if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+    unlink(path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  mode_t mask = umask(0177);
+  int bound = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&address, sizeof address);
+  int e = errno;
+  umask(mask);
+  if (bound == 0)
+    return fd;
+  if (fd >= 0)
+    close(fd);
+  return hf_error_set(reterr, HF_ERR_IO, "cannot make the control socket '%s': %s", path, strerror(e));
+}
+
+static void on_listener_closed(uv_handle_t *handle) {
+  struct hf_control *control = handle->data;
+  hf_free(control->path);
+  control->path = NULL;
+  free_if_done(control);
+}
+
+int hf_control_new(uv_loop_t *uv, const char *path, const struct hf_control_handler *handler,
+                   struct hf_control **ret_control, struct hf_error *reterr) {
+  struct hf_control *control = hf_calloc(1, sizeof *control);
+  char *copy = hf_strndup(path, strlen(path));
+  int fd = control && copy ? bind_socket(path, reterr) : hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
+  if (fd < 0) {
+    hf_free(copy);
+    hf_free(control);
+    return fd;
+  }
+  control->handler = *handler;
+  control->path = copy;
+  control->listener.data = control;
+  hf_list_init(&control->peers);
+  uv_pipe_init(uv, &control->listener, 0);
+  if (uv_pipe_open(&control->listener, fd) < 0) {
+    close(fd);
+    hf_control_free(control);
+    return hf_error_set(reterr, HF_ERR_IO, "cannot use the control socket '%s'", path);
+  }
+  if (uv_listen((uv_stream_t *)&control->listener, BACKLOG, on_connection) < 0) {
+    hf_control_free(control);
+    return hf_error_set(reterr, HF_ERR_IO, "cannot listen at the control socket '%s'", path);
+  }
+  *ret_control = control;
+  return 0;
+}
+
+void hf_control_free(struct hf_control *control) {
+  if (!control)
+    return;
+  struct hf_list *it;
+  struct hf_list *next;
+  control->closing = true;
+  HF_LIST_FOREACH(it, next, &control->peers)
+  close_peer(HF_CONTAINER_OF(it, struct hf_control_peer, link));
+  unlink(control->path);
+  uv_close((uv_handle_t *)&control->listener, on_listener_closed);
+}
+
+static char *print_path(const char *dir, const char *rest) {
+  char path[PATH_MAX];
+  int n = snprintf(path, sizeof path, "%s%s", dir, rest);
+  return n > 0 && (size_t)n < sizeof path ? hf_strndup(path, (size_t)n) : NULL;
+}
+
+char *hf_control_path(void) {
+  const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+  const char *state = secure_getenv("XDG_STATE_HOME");
+  const char *home = secure_getenv("HOME");
+  if (runtime && runtime[0] == '/')
+    return print_path(runtime, "/holdfast/control.sock");
+  if (state && state[0] == '/')
+    return print_path(state, "/holdfast/control.sock");
+  return print_path(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/control.sock");
+}
+
+static int write_all(int fd, struct hf_str text) {
+  while (text.len) {
+    ssize_t n = send(fd, text.ptr, text.len, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return HF_ERR_IO;
+    text.ptr += n;
+    text.len -= (size_t)n;
+  }
+  return 0;
+}
+
+static int read_line(int fd, struct hf_buf *answer) {
+  for (;;) {
+    int r = hf_buf_reserve(answer, READ_BYTES);
+    if (r < 0)
+      return r;
+    ssize_t n = recv(fd, answer->data + answer->len, READ_BYTES, 0);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return HF_ERR_CLOSED;
+    answer->len += (size_t)n;
+    if (answer->data[answer->len - 1] == '\n') {
+      answer->len--;
+      return 0;
+    }
+  }
+}
+
+int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr) {
+  int fd = connect_to(path, reterr);
+  if (fd < 0)
+    return fd;
+  int r = write_all(fd, question);
+  if (r == 0)
+    r = write_all(fd, HF_STR("\n"));
+  if (r == 0)
+    r = read_line(fd, ret_answer);
+  close(fd);
+  return r < 0 ? hf_error_set(reterr, r, "the gateway at '%s' gave no answer: %s", path, hf_err_text(r)) : 0;
+}

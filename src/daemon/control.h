@@ -1,0 +1,48 @@
+/* The control socket: one question per line, one answer per line, for the gateway's own user only.
+ *
+ * The socket is made with mode 0600 in a directory of mode 0700, and a peer of another user is closed unheard. */
+#ifndef HF_DAEMON_CONTROL_H
+#define HF_DAEMON_CONTROL_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+
+#include <uv.h>
+
+struct hf_control;
+struct hf_control_peer;
+
+/* How questions are answered. */
+struct hf_control_handler {
+  void *context;
+
+  /* A question came. The answer is hf_control_answer, later, once; or gone() comes. Returns 0, or an error after which
+   * the peer is closed. */
+  int (*ask)(void *context, struct hf_control_peer *peer, struct hf_str question, void **ret_ask);
+
+  /* The peer went away before its answer. */
+  void (*gone)(void *context, void *ask);
+
+  /* A turn of the loop began with I/O here. */
+  void (*advance)(void *context);
+};
+
+/* Where the socket is when nothing is said: below $XDG_RUNTIME_DIR, else below the state directory. Returns owned, or
+ * NULL when out of memory. */
+char *hf_control_path(void);
+
+/* Listens at `path`. Returns 0 and owned; HF_ERR_BUSY (another gateway listens there), HF_ERR_IO, HF_ERR_NOMEM. */
+int hf_control_new(uv_loop_t *uv, const char *path, const struct hf_control_handler *handler,
+                   struct hf_control **ret_control, struct hf_error *reterr);
+
+void hf_control_answer(struct hf_control_peer *peer, struct hf_str answer);
+
+/* Closes everything and removes the socket. Memory goes once the loop has closed the handles. */
+void hf_control_free(struct hf_control *control);
+
+/* For the command line: asks the gateway at `path`, waiting for the answer. Returns 0; HF_ERR_UNAVAILABLE (nobody is
+ * there), HF_ERR_IO, HF_ERR_LIMIT, HF_ERR_NOMEM. */
+int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr);
+
+#endif

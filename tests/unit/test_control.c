@@ -1,0 +1,237 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/control.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A gateway that answers each question with itself in brackets, at the next turn of the loop, or never. */
+struct fixture {
+  uv_loop_t uv;
+  char dir[32];
+  char path[64];
+  struct hf_control *control;
+  struct hf_control_peer *peer;
+  char question[64];
+  uv_idle_t later;
+  bool silent;
+  int gone;
+  int asked;
+};
+
+static void on_later(uv_idle_t *idle) {
+  struct fixture *f = idle->data;
+  char answer[80];
+  uv_idle_stop(idle);
+  int n = snprintf(answer, sizeof answer, "[%s]", f->question);
+  hf_control_answer(f->peer, (struct hf_str){answer, (size_t)n});
+}
+
+static int on_ask(void *context, struct hf_control_peer *peer, struct hf_str question, void **ret_ask) {
+  struct fixture *f = context;
+  f->peer = peer;
+  f->asked++;
+  snprintf(f->question, sizeof f->question, "%.*s", HF_STR_FMT(question));
+  *ret_ask = f;
+  if (!f->silent)
+    uv_idle_start(&f->later, on_later);
+  return 0;
+}
+
+static void on_gone(void *context, void *ask) {
+  struct fixture *f = context;
+  assert_ptr_equal(ask, f);
+  f->gone++;
+  uv_stop(&f->uv);
+}
+
+static void on_advance(void *context) {
+  (void)context;
+}
+
+static struct hf_control_handler handler_of(struct fixture *f) {
+  return (struct hf_control_handler){f, on_ask, on_gone, on_advance};
+}
+
+static int set_up(void **state) {
+  struct fixture *f = calloc(1, sizeof *f);
+  strcpy(f->dir, "/tmp/hf-control-XXXXXX");
+  assert_non_null(mkdtemp(f->dir));
+  snprintf(f->path, sizeof f->path, "%s/a/b/control.sock", f->dir);
+  uv_loop_init(&f->uv);
+  uv_idle_init(&f->uv, &f->later);
+  f->later.data = f;
+  const struct hf_control_handler handler = handler_of(f);
+  assert_int_equal(hf_control_new(&f->uv, f->path, &handler, &f->control, NULL), 0);
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  struct fixture *f = *state;
+  hf_control_free(f->control);
+  uv_close((uv_handle_t *)&f->later, NULL);
+  uv_run(&f->uv, UV_RUN_DEFAULT);
+  assert_int_equal(uv_loop_close(&f->uv), 0);
+  assert_int_equal(access(f->path, F_OK), -1);
+  char path[64];
+  snprintf(path, sizeof path, "%s/a/b", f->dir);
+  rmdir(path);
+  snprintf(path, sizeof path, "%s/a", f->dir);
+  rmdir(path);
+  rmdir(f->dir);
+  free(f);
+  return 0;
+}
+
+struct caller {
+  struct fixture *f;
+  const char *question;
+  struct hf_buf answer;
+  int r;
+  uv_async_t done;
+};
+
+static void on_done(uv_async_t *async) {
+  uv_stop(async->loop);
+}
+
+static void *call(void *context) {
+  struct caller *c = context;
+  c->r = hf_control_call(c->f->path, hf_str_from(c->question), &c->answer, NULL);
+  uv_async_send(&c->done);
+  return NULL;
+}
+
+static void control__a_question_gets_its_answer(void **state) {
+  struct fixture *f = *state;
+  struct caller c = {.f = f, .question = "{\"op\":\"status\"}"};
+  pthread_t thread;
+  hf_buf_init(&c.answer, 1 << 20);
+  uv_async_init(&f->uv, &c.done, on_done);
+  pthread_create(&thread, NULL, call, &c);
+  uv_run(&f->uv, UV_RUN_DEFAULT);
+  pthread_join(thread, NULL);
+  assert_int_equal(c.r, 0);
+  assert_int_equal(c.answer.len, 17);
+  assert_memory_equal(c.answer.data, "[{\"op\":\"status\"}]", 17);
+  hf_buf_deinit(&c.answer);
+  uv_close((uv_handle_t *)&c.done, NULL);
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+}
+
+static void control__only_the_owner_may_touch_the_socket(void **state) {
+  struct fixture *f = *state;
+  struct stat st;
+  assert_int_equal(stat(f->path, &st), 0);
+  assert_int_equal(st.st_mode & 07777, 0600);
+  char dir[64];
+  snprintf(dir, sizeof dir, "%s/a/b", f->dir);
+  assert_int_equal(stat(dir, &st), 0);
+  assert_int_equal(st.st_mode & 0077, 0);
+}
+
+static int connect_raw(struct fixture *f) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strcpy(address.sun_path, f->path);
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+  return fd;
+}
+
+static void control__a_peer_that_leaves_takes_its_question_back(void **state) {
+  struct fixture *f = *state;
+  f->silent = true;
+  int fd = connect_raw(f);
+  assert_int_equal(write(fd, "a\nb\n", 4), 4);
+  while (!f->asked)
+    uv_run(&f->uv, UV_RUN_ONCE);
+  assert_int_equal(f->asked, 1);
+  close(fd);
+  while (!f->gone)
+    uv_run(&f->uv, UV_RUN_ONCE);
+  assert_int_equal(f->asked, 1);
+}
+
+static void control__one_question_at_a_time_and_in_order(void **state) {
+  struct fixture *f = *state;
+  char text[64];
+  int fd = connect_raw(f);
+  assert_int_equal(write(fd, "a\n\nb\nc", 6), 6);
+  size_t len = 0;
+  while (f->asked < 2)
+    uv_run(&f->uv, UV_RUN_ONCE);
+  for (int i = 0; i < 4; i++)
+    uv_run(&f->uv, UV_RUN_NOWAIT);
+  while (len < 8)
+    len += (size_t)read(fd, text + len, sizeof text - len);
+  assert_memory_equal(text, "[a]\n[b]\n", 8);
+  assert_int_equal(f->asked, 2);
+  close(fd);
+}
+
+static void control__a_second_gateway_is_told_and_a_dead_ones_socket_is_replaced(void **state) {
+  struct fixture *f = *state;
+  const struct hf_control_handler handler = handler_of(f);
+  struct hf_control *other = NULL;
+  struct hf_error error = {0};
+  assert_int_equal(hf_control_new(&f->uv, f->path, &handler, &other, &error), HF_ERR_BUSY);
+  assert_non_null(strstr(error.text, "another gateway listens"));
+
+  hf_control_free(f->control);
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  strcpy(address.sun_path, f->path);
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+  close(fd);
+  assert_int_equal(hf_control_new(&f->uv, f->path, &handler, &f->control, &error), 0);
+}
+
+static void control__nobody_there_is_unavailable(void **state) {
+  (void)state;
+  struct hf_buf answer;
+  struct hf_error error = {0};
+  hf_buf_init(&answer, 100);
+  assert_int_equal(hf_control_call("/nonexistent/x.sock", HF_STR("{}"), &answer, &error), HF_ERR_UNAVAILABLE);
+  assert_string_equal(error.text, "no gateway answers at '/nonexistent/x.sock': No such file or directory");
+  hf_buf_deinit(&answer);
+}
+
+static void control__place_follows_the_environment(void **state) {
+  (void)state;
+  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  char *path = hf_control_path();
+  assert_string_equal(path, "/run/user/7/holdfast/control.sock");
+  free(path);
+  unsetenv("XDG_RUNTIME_DIR");
+  setenv("XDG_STATE_HOME", "/s", 1);
+  path = hf_control_path();
+  assert_string_equal(path, "/s/holdfast/control.sock");
+  free(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(control__a_question_gets_its_answer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__only_the_owner_may_touch_the_socket, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__a_peer_that_leaves_takes_its_question_back, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__one_question_at_a_time_and_in_order, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__a_second_gateway_is_told_and_a_dead_ones_socket_is_replaced, set_up,
+                                      tear_down),
+      cmocka_unit_test(control__nobody_there_is_unavailable),
+      cmocka_unit_test(control__place_follows_the_environment),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
