@@ -208,19 +208,23 @@ static void succeed(struct hf_connect *connect) {
 }
 
 /* The last thing that is done with an attempt in any callback, for it may be gone afterwards. */
-static void conclude(struct hf_connect *connect) {
-  int left;
-  CURLMsg *message;
-  while ((message = curl_multi_info_read(connect->multi, &left))) {
-    if (message->msg != CURLMSG_DONE)
-      continue;
-    CURLcode code = message->data.result;
-    if (code == CURLE_OK)
-      succeed(connect);
-    else
-      fail_with(connect, code);
+static void act(struct hf_connect *connect, curl_socket_t socket, int flags) {
+  int running;
+  if (curl_multi_socket_action(connect->multi, socket, flags, &running) != CURLM_OK) {
+    /* A watch could not be made: libcurl would wait for what nobody watches. */
+    snprintf(connect->text, sizeof connect->text, "out of memory");
+    report_failure(connect, HF_EVIDENCE_LOCAL_LIMIT);
     return;
   }
+  int left;
+  CURLMsg *message = curl_multi_info_read(connect->multi, &left);
+  if (!message || message->msg != CURLMSG_DONE)
+    return;
+  CURLcode code = message->data.result;
+  if (code == CURLE_OK)
+    succeed(connect);
+  else
+    fail_with(connect, code);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events) {
@@ -234,9 +238,7 @@ static void on_watch(uv_poll_t *poll, int status, int events) {
     flags |= CURL_CSELECT_IN;
   if (events & UV_WRITABLE)
     flags |= CURL_CSELECT_OUT;
-  int running;
-  curl_multi_socket_action(connect->multi, watch->socket, flags, &running);
-  conclude(connect);
+  act(connect, watch->socket, flags);
 }
 
 static void on_timer(uv_timer_t *timer) {
@@ -244,9 +246,7 @@ static void on_timer(uv_timer_t *timer) {
   if (!connect->multi)
     return;
   advance(connect);
-  int running;
-  curl_multi_socket_action(connect->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-  conclude(connect);
+  act(connect, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static struct watch *start_watch(struct hf_connect *connect, curl_socket_t socket) {
