@@ -116,7 +116,8 @@ static int pair_key(struct hf_str server, struct hf_str original, char *key, siz
     memcpy(key + at, server.ptr, server.len);
   at += server.len;
   key[at++] = '\0';
-  memcpy(key + at, original.ptr, original.len);
+  if (original.len)
+    memcpy(key + at, original.ptr, original.len);
   *ret_len = at + original.len;
   return 0;
 }

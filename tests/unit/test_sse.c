@@ -56,6 +56,7 @@ static void sse__parses_however_it_is_cut(void **state) {
        "data:x\n\ndata:y\n\n",
        "message|<y>\n"},
       {"data: {\ndata: }\n\n", "message|json:<{\n}>\n"},
+      {"id: 3\r\ndata: {\r\ndata: }\r\n\r\n", "message|id=3|json:<{\n}>\n"},
       {"data:  two spaces\n\n", "message|< two spaces>\n"},
       {"data\n\n", "message|<>\n"},
       {"data\ndata\n\n", "message|<\n>\n"},
