@@ -55,6 +55,10 @@ static void on_life(struct sim_request *r) {
   step_call(r->owner, &(struct hf_call_event){.kind = HF_CALL_SIGN_OF_LIFE, .attempt = r->attempt});
 }
 
+static void on_answer_bytes(struct sim_request *r) {
+  step_call(r->owner, &(struct hf_call_event){.kind = HF_CALL_ANSWER_BYTES, .attempt = r->attempt});
+}
+
 static void on_question(struct sim_request *r, bool asked) {
   struct sim_call *c = r->owner;
   if (is_current(c, r)) {
@@ -80,7 +84,7 @@ static void on_done(struct sim_request *r, enum sim_result result, unsigned call
   step_call(c, &event);
 }
 
-static const struct sim_request_events request_events = {on_sent, on_life, on_question, on_done};
+static const struct sim_request_events request_events = {on_sent, on_life, on_answer_bytes, on_question, on_done};
 
 static void start_attempt(struct sim_call *c, const struct hf_call_action *action) {
   struct sim_kernel *k = c->kernel;

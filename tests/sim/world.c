@@ -76,8 +76,18 @@ static void leave(struct sim_request *r) {
   r->place = 0;
 }
 
+/* Now and then an idle upstream is stopped on purpose. */
+static void maybe_stop(struct sim_upstream *u) {
+  if (u->world->scripted || !u->up || u->in_flight_len > 0 || !sim_world_chance(u->world, 1))
+    return;
+  u->up = false;
+  struct hf_evidence none = HF_EVIDENCE(HF_EVIDENCE_NONE);
+  u->events->down(u->owner, &none, u->world->now);
+}
+
 static void done(struct sim_request *r, enum sim_result result, const struct hf_evidence *evidence) {
   leave(r);
+  maybe_stop(r->upstream);
   if (!r->muted)
     r->events->done(r, result, r->call, evidence);
 }
@@ -173,6 +183,17 @@ static void ask(struct sim_request *r) {
   }
 }
 
+static void answer_slowly(struct sim_request *r) {
+  execute(r);
+  if (r->stage == 8) {
+    done(r, SIM_SUCCESS, NULL);
+    return;
+  }
+  if (!r->muted)
+    r->events->answer_bytes(r);
+  next_stage(r, r->world->scripted ? HF_SECONDS(10) : sim_world_between(r->world, 0, HF_SECONDS(20)));
+}
+
 static void hang_after_progress(struct sim_request *r) {
   execute(r);
   if (!r->muted)
@@ -226,6 +247,18 @@ static void settle(struct sim_request *r) {
     return ask(r);
   case SIM_INPUT_REQUIRED:
     return done(r, SIM_PENDING, NULL);
+  case SIM_STATUS_409:
+    if (r->world->scripted || sim_world_chance(r->world, 50))
+      execute(r);
+    return status(r, 409);
+  case SIM_RPC_ERROR:
+    execute(r);
+    return fault(r, (struct hf_evidence){.kind = HF_EVIDENCE_JSONRPC_ERROR, .jsonrpc_code = -32603});
+  case SIM_TOOL_TRANSIENT:
+    execute(r);
+    return fault(r, (struct hf_evidence){.kind = HF_EVIDENCE_TOOL_ERROR, .matches_transient = true});
+  case SIM_SLOW_ANSWER:
+    return answer_slowly(r);
   case SIM_REFUSE:
   case SIM_CONNECT_HANG:
   case SIM_BREAK_EARLY:
@@ -312,7 +345,14 @@ static void fire_start(struct sim_timer *timer) {
     return u->events->ready(u->owner);
   hf_time pause = w->scripted ? HF_MS(100) : sim_world_between(w, 0, HF_SECONDS(2));
   struct hf_evidence why = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
-  u->events->down(u->owner, &why, w->now + pause);
+  if (!w->scripted && sim_world_chance(w, 10)) {
+    /* Parked: nobody starts it but its own supervisor, later. */
+    u->starting = true;
+    sim_timer_set(w, &u->start_timer, w->now + HF_SECONDS(60), fire_start);
+    u->events->down(u->owner, &why, HF_TIME_NEVER);
+  } else {
+    u->events->down(u->owner, &why, w->now + pause);
+  }
 }
 
 void sim_upstream_start(struct sim_upstream *upstream) {
@@ -335,29 +375,4 @@ void sim_upstream_probe(struct sim_upstream *upstream) {
     return; /* lost: the provider gives it up by itself */
   hf_time takes = w->scripted ? HF_MS(5) : sim_world_between(w, HF_MS(1), HF_SECONDS(8));
   sim_timer_set(w, &upstream->probe_timer, w->now + takes, fire_probe);
-}
-
-const char *sim_fault_name(enum sim_fault fault_kind) {
-  static const char *const names[SIM_FAULT_COUNT] = {"ok",
-                                                     "refuse",
-                                                     "connect-hang",
-                                                     "break-early",
-                                                     "drop-request",
-                                                     "reset-unexecuted",
-                                                     "execute-reset",
-                                                     "execute-hang",
-                                                     "progress-hang",
-                                                     "429",
-                                                     "503-hint",
-                                                     "503",
-                                                     "401",
-                                                     "500",
-                                                     "garbage",
-                                                     "tool-error",
-                                                     "invalid-params",
-                                                     "session-lost",
-                                                     "death",
-                                                     "question",
-                                                     "input-required"};
-  return names[fault_kind];
 }

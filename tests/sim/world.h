@@ -45,6 +45,10 @@ enum sim_fault {
   SIM_DEATH,          /* the upstream dies, and with it all that is in flight */
   SIM_QUESTION,       /* the server asks a person, is answered, then succeeds */
   SIM_INPUT_REQUIRED,
+  SIM_STATUS_409,
+  SIM_RPC_ERROR,      /* executed, -32603 */
+  SIM_TOOL_TRANSIENT, /* executed, isError with a text that promises better luck next time */
+  SIM_SLOW_ANSWER,    /* executed, and the answer comes in five parts */
   SIM_FAULT_COUNT,
 };
 
@@ -78,6 +82,7 @@ enum sim_result { SIM_SUCCESS, SIM_PENDING, SIM_FAILED };
 struct sim_request_events {
   void (*sent)(struct sim_request *request, size_t bytes, bool complete);
   void (*life)(struct sim_request *request);
+  void (*answer_bytes)(struct sim_request *request);
   void (*question)(struct sim_request *request, bool asked);
   /* `call` is the caller that the answer is for, as the server wrote it. `evidence` is NULL unless SIM_FAILED. */
   void (*done)(struct sim_request *request, enum sim_result result, unsigned call, const struct hf_evidence *evidence);
@@ -144,7 +149,5 @@ void sim_request_start(struct sim_request *request, bool new_session);
 
 /* The client gives up: the server may still do the work, and its answer may still come. */
 void sim_request_abort(struct sim_request *request);
-
-const char *sim_fault_name(enum sim_fault fault);
 
 #endif
