@@ -1,0 +1,109 @@
+// The official clients, ready to connect, and the real servers they are pointed at.
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
+import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import path from 'node:path';
+import { binary, modules, node, scratch, writeConfig } from '../../lib/gateway.mjs';
+
+const info = { name: 'integration', version: '1' };
+const packageOf = (name, ...rest) => path.join(modules, name, ...rest);
+
+// name → how to make a client and its transports
+export const clients = {
+  'sdk 1': {
+    client: (options) => new LegacyClient(info, options),
+    http: (url) => new LegacyHttp(url),
+    stdio: (command) => new LegacyStdio(command),
+    era: 'legacy',
+  },
+  'sdk 2': {
+    client: (options) => new ModernClient(info, options),
+    http: (url) => new ModernHttp(url),
+    stdio: (command) => new ModernStdio(command),
+    era: 'legacy',
+  },
+  'sdk 2 auto': {
+    client: (options) => new ModernClient(info, { ...options, versionNegotiation: { mode: 'auto' } }),
+    http: (url) => new ModernHttp(url),
+    stdio: (command) => new ModernStdio(command),
+    era: 'modern',
+  },
+  'sdk 2 pinned': {
+    client: (options) => new ModernClient(info, { ...options, versionNegotiation: { mode: { pin: '2026-07-28' } } }),
+    http: (url) => new ModernHttp(url),
+    stdio: (command) => new ModernStdio(command),
+    era: 'modern',
+  },
+};
+
+// name → { settings, tool, arguments, expect }: how to start it and one call that proves it works
+export function servers(dir) {
+  const script = (...parts) => ({ command: node, args: [packageOf(...parts)] });
+  const everything = packageOf('@modelcontextprotocol/server-everything', 'dist/index.js');
+  const git = script('@cyanheads/git-mcp-server', 'dist/index.js');
+  return {
+    everything: {
+      settings: { command: node, args: [everything, 'stdio'] },
+      call: { name: 'echo', arguments: { message: 'hello' } },
+      expect: /hello/,
+    },
+    filesystem: {
+      settings: { command: node, args: [packageOf('@modelcontextprotocol/server-filesystem', 'dist/index.js'), dir] },
+      call: { name: 'list_directory', arguments: { path: dir } },
+      expect: /holdfast\.json/,
+    },
+    memory: {
+      settings: {
+        ...script('@modelcontextprotocol/server-memory', 'dist/index.js'),
+        env: { MEMORY_FILE_PATH: path.join(dir, 'memory.jsonl') },
+      },
+      call: { name: 'read_graph', arguments: {} },
+      expect: /entities/,
+    },
+    thinking: {
+      settings: script('@modelcontextprotocol/server-sequential-thinking', 'dist/index.js'),
+      call: {
+        name: 'sequentialthinking',
+        arguments: { thought: 'one', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 },
+      },
+      expect: /thoughtNumber/,
+    },
+    git: {
+      settings: { ...git, env: { MCP_LOG_LEVEL: 'error', LOGS_DIR: path.join(dir, 'logs') } },
+      call: { name: 'git_status', arguments: { path: dir } },
+      expect: /./,
+      mayFail: true, // the folder is no repository, and the server says so
+    },
+    calc: {
+      settings: script('@coo-quack/calc-mcp', 'dist/index.js'),
+      call: { name: 'math', arguments: { action: 'evaluate', expression: '6 * 7' } },
+      expect: /42/,
+    },
+  };
+}
+
+// Connects `kind` (a key of `clients`) to a gateway that serves; the client is closed with the case.
+export async function connectHttp(kind, url, { defer }, options = {}) {
+  const client = clients[kind].client({ capabilities: {}, ...options });
+  defer(() => client.close());
+  await client.connect(clients[kind].http(url));
+  return client;
+}
+
+// Connects `kind` to a gateway that it starts itself: `holdfast stdio` with `config`, or `holdfast wrap -- COMMAND`.
+export async function connectStdio(kind, command, { defer, config }, options = {}) {
+  const dir = scratch(defer);
+  const args = config ? ['stdio', '--config', writeConfig(dir, config)] : ['wrap', '--', command.command, ...command.args];
+  const env = { ...process.env, ...command?.env, XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir };
+  const client = clients[kind].client({ capabilities: {}, ...options });
+  const transport = clients[kind].stdio({ command: binary, args, env, stderr: 'pipe' });
+  defer(() => client.close());
+  await client.connect(transport);
+  client.pid = transport.pid;
+  return client;
+}
+
+export const textOf = (result) => result.content?.map((part) => part.text ?? '').join('\n') ?? '';
+export const outcomeOf = (result) => result._meta?.['dev.holdfast/outcome'] ?? {};
