@@ -59,7 +59,7 @@ static hf_time attempt_limit(const struct hf_call *call) {
 
 static hf_time connect_limit(const struct hf_call *call) {
   const struct hf_attempt *a = &call->attempt;
-  return a->any_sent || a->new_session ? HF_TIME_NEVER : hf_time_add(a->started, call->timeout.connect);
+  return a->connected || a->new_session ? HF_TIME_NEVER : hf_time_add(a->started, call->timeout.connect);
 }
 
 static hf_time idle_limit(const struct hf_call *call) {
@@ -333,7 +333,7 @@ static int on_attempt(struct hf_call *call, const struct hf_call_event *event, s
     return 0;
   switch (event->kind) {
   case HF_CALL_ATTEMPT_SENT:
-    a->any_sent = a->any_sent || event->sent.bytes > 0 || event->sent.complete;
+    a->connected = true;
     a->complete = a->complete || event->sent.complete;
     break;
   case HF_CALL_SIGN_OF_LIFE:

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 struct hf_timeout_options {
-  hf_time connect;  /* from the start of an attempt until its first byte is taken */
+  hf_time connect;  /* from the start of an attempt until the connection stands or takes a byte */
   hf_time idle;     /* silence after the first sign of life */
   hf_time attempt;  /* one attempt in all; applies where a repeat is allowed and left */
   hf_time deadline; /* the whole call: queueing, attempts, pauses */
@@ -92,7 +92,7 @@ struct hf_call_event {
       struct hf_evidence evidence; /* with HF_DENIAL_DOWN: why */
     } refused;
     struct {
-      size_t bytes;  /* handed over now */
+      size_t bytes;  /* handed over; 0 with the news that the connection stands */
       bool complete; /* the last byte of the request among them (stdio: the newline) */
     } sent;
     struct {
@@ -185,7 +185,7 @@ struct hf_attempt {
   unsigned index;
   hf_time started;
   hf_time last_life;  /* HF_TIME_NEVER until the first sign of life */
-  bool any_sent;      /* ends the connect timer */
+  bool connected;     /* ends the connect timer */
   bool spoke;         /* there was a sign of life */
   bool complete;      /* the request is out: the tool can run from here on */
   bool new_session;   /* opening the session comes before the first byte: no connect timer */

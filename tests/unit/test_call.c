@@ -267,12 +267,15 @@ static void call__attempt_that_cannot_finish_is_not_started(void **state) {
   assert_outcome(&f, HF_CALL_END_HINT, HF_FAULT_BROKE, HF_EXECUTED_MAYBE, 1);
 }
 
-static void call__connect_timer_ends_with_the_first_byte(void **state) {
+static void call__connect_timer_ends_with_the_connection(void **state) {
   (void)state;
   struct fixture f;
   running(&f, HF_SAFETY_UNSAFE);
   assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2));
   sent(&f, 0, false, HF_SECONDS(1));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
+  running(&f, HF_SAFETY_UNSAFE); /* the news of a connection, with no byte yet, is as good */
+  step(&f, (struct hf_call_event){.kind = HF_CALL_ATTEMPT_SENT}, HF_SECONDS(1));
   assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
   running(&f, HF_SAFETY_UNSAFE);
   timer(&f, HF_SECONDS(2));
@@ -596,7 +599,7 @@ int main(void) {
       cmocka_unit_test(call__retry_after_is_a_floor),
       cmocka_unit_test(call__hint_beyond_the_deadline_ends_it_at_once),
       cmocka_unit_test(call__attempt_that_cannot_finish_is_not_started),
-      cmocka_unit_test(call__connect_timer_ends_with_the_first_byte),
+      cmocka_unit_test(call__connect_timer_ends_with_the_connection),
       cmocka_unit_test(call__idle_timer_arms_at_the_first_sign_and_restarts_at_each),
       cmocka_unit_test(call__answer_bytes_are_no_sign_of_execution),
       cmocka_unit_test(call__attempt_timer_applies_only_where_a_repeat_is_allowed_and_left),
