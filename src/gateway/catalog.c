@@ -246,6 +246,24 @@ static struct hf_instance *find_by_uri(struct hf_client *client, struct hf_str u
   return count == 1 ? only : NULL;
 }
 
+/* The list may be loaded anew during the call, so what the call needs of it is copied. */
+static int copy_param_headers(struct hf_exchange *exchange, const struct hf_param_headers *from) {
+  struct hf_param_headers *to = &exchange->target.headers;
+  to->item = hf_arena_alloc(&exchange->arena, from->count * sizeof *to->item);
+  if (!to->item)
+    return HF_ERR_NOMEM;
+  for (; to->count < from->count; to->count++) {
+    struct hf_param_header *header = &to->item[to->count];
+    *header = from->item[to->count];
+    header->name = hf_arena_copy(&exchange->arena, header->name);
+    for (size_t i = 0; i < header->depth; i++)
+      header->path[i] = hf_arena_copy(&exchange->arena, header->path[i]);
+    if (!header->name.ptr || !header->path[header->depth - 1].ptr)
+      return HF_ERR_NOMEM;
+  }
+  return 0;
+}
+
 static int set_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
                       const struct hf_item *item, struct hf_str name) {
   struct hf_target_tool *target = &exchange->target;
@@ -263,6 +281,8 @@ static int set_target(struct hf_exchange *exchange, struct hf_instance *instance
   target->listed = item != NULL || kind != HF_LIST_TOOLS;
   target->name = name.ptr ? hf_arena_copy(&exchange->arena, name) : name;
   if (name.ptr && !target->name.ptr)
+    return HF_ERR_NOMEM;
+  if (item && item->headers.count && copy_param_headers(exchange, &item->headers) < 0)
     return HF_ERR_NOMEM;
 
   /* A caller's inventions share one breaker, so that they cannot fill the table. */

@@ -35,9 +35,19 @@ struct hf_reply_ops {
   void (*finish)(struct hf_reply *reply, int http_status, struct hf_pieces *text);
 };
 
+struct hf_header {
+  struct hf_str name;
+  struct hf_str value;
+};
+
 struct hf_reply {
   const struct hf_reply_ops *ops;
   struct hf_exchange *exchange; /* the gateway's, NULL before hf_client_handle and after finish() */
+  /* The `Mcp-Param-*` headers of a modern HTTP request, borrowed until hf_client_handle returns. `has_headers` is false
+   * where the transport has none. */
+  bool has_headers;
+  const struct hf_header *headers;
+  size_t header_count;
 };
 
 struct hf_client_ops {

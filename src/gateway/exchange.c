@@ -19,6 +19,22 @@ static void timer_due(struct hf_timer *timer) {
   }
 }
 
+static int copy_headers(struct hf_exchange *exchange, const struct hf_reply *reply) {
+  exchange->has_headers = reply->has_headers;
+  if (reply->header_count == 0)
+    return 0;
+  exchange->headers = hf_arena_alloc(&exchange->arena, reply->header_count * sizeof *exchange->headers);
+  for (size_t i = 0; exchange->headers && i < reply->header_count; i++) {
+    struct hf_header *header = &exchange->headers[i];
+    header->name = hf_arena_copy(&exchange->arena, reply->headers[i].name);
+    header->value = hf_arena_copy(&exchange->arena, reply->headers[i].value);
+    if (!header->name.ptr || !header->value.ptr)
+      return HF_ERR_NOMEM;
+    exchange->header_count++;
+  }
+  return exchange->headers ? 0 : HF_ERR_NOMEM;
+}
+
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply) {
   struct hf_gateway *gateway = client->gateway;
   struct hf_exchange *exchange = hf_calloc(1, sizeof *exchange);
@@ -36,6 +52,12 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   exchange->reply = reply;
   exchange->started = gateway->loop->now;
   exchange->number = gateway->next_call++;
+  if (copy_headers(exchange, reply) < 0) {
+    hf_timer_deinit(gateway->loop, &exchange->timer);
+    hf_arena_deinit(&exchange->arena);
+    hf_free(exchange);
+    return NULL;
+  }
   hf_message_move(&exchange->request, request);
   hf_list_push_back(&client->exchanges, &exchange->link);
   client->exchange_count++;

@@ -33,7 +33,8 @@ struct hf_target_tool {
   struct hf_str name; /* the server's own, or absent if it is not a matter of a name; in the exchange's arena */
   bool listed;        /* the name is one of the catalog, not of the caller's making */
   enum hf_safety safety;
-  const struct hf_policy *policy;            /* in the instance's config */
+  struct hf_param_headers headers; /* in the exchange's arena */
+  const struct hf_policy *policy;
   const struct hf_strings *transient_errors; /* likewise */
 };
 
@@ -52,6 +53,9 @@ struct hf_exchange {
   hf_time started;
   uint64_t number; /* the call id */
   struct hf_arena arena;
+  bool has_headers; /* as the reply had them; in the arena */
+  struct hf_header *headers;
+  size_t header_count;
 
   /* In the pipeline. */
   struct hf_list at_instance;

@@ -99,6 +99,22 @@ static int items_append(struct hf_items *items, const struct hf_item *item) {
   return r;
 }
 
+/* A modern HTTP server's tool whose annotations break the rules must not be used (and so not shown). Others'
+ * annotations are their clients' business. */
+static int read_headers(struct hf_listing *listing, struct hf_item *item) {
+  const struct hf_instance *instance = listing->instance;
+  struct hf_error why = {0};
+  int r = hf_param_headers_read(item->raw, &listing->next.arena, &item->headers, &why);
+  if (r != HF_ERR_INVALID && r != HF_ERR_LIMIT)
+    return r;
+  if (instance->era != HF_ERA_MODERN || instance->settings->transport != HF_TRANSPORT_HTTP)
+    return 0;
+  hf_log_event(instance->gateway->loop->log, HF_LOG_WARN, "tool left out",
+               HF_LOG_STR("server", instance->settings->name), HF_LOG_STR("tool", item->key),
+               HF_LOG_STR("reason", hf_str_from(why.text)));
+  return HF_ERR_INVALID;
+}
+
 /* Adds one element of a page. HF_ERR_INVALID and HF_ERR_EXISTS concern this item alone. */
 static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, uint32_t node) {
   struct hf_items *items = &listing->next;
@@ -124,8 +140,12 @@ static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, u
     return HF_ERR_NOMEM;
   if (hf_map_get(&items->by_key, item.key))
     return HF_ERR_EXISTS;
-  if (listing->kind == HF_LIST_TOOLS)
+  if (listing->kind == HF_LIST_TOOLS) {
     item.annotated = annotated_safety(doc, node);
+    r = read_headers(listing, &item);
+    if (r < 0)
+      return r;
+  }
   items->digest = items->digest * 31 + hf_map_hash(item.raw.ptr, item.raw.len);
   return items_append(items, &item);
 }

@@ -104,19 +104,35 @@ static void attempt_failed_here(struct hf_exchange *exchange, enum hf_evidence_k
   hf_pipeline_post(exchange, &event);
 }
 
+/* Headers that repeat arguments are computed from what is sent; those that the schema doesn't know pass as they came.
+ */
+static int collect_headers(struct hf_exchange *exchange, struct hf_header ret_header[HF_PARAM_HEADERS_MAX]) {
+  const struct hf_param_headers *known = &exchange->target.headers;
+  int count = hf_param_headers_compute(known, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS), &exchange->arena,
+                                       ret_header);
+  for (size_t i = 0; count >= 0 && count < HF_PARAM_HEADERS_MAX && i < exchange->header_count; i++)
+    if (!hf_param_headers_know(known, exchange->headers[i].name))
+      ret_header[count++] = exchange->headers[i];
+  return count;
+}
+
 static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
   struct hf_instance *instance = exchange->target.instance;
   exchange->attempt = action->start.attempt;
   exchange->upstream_id = hf_gateway_next_id(instance->gateway);
+  struct hf_header params[HF_PARAM_HEADERS_MAX];
+  int param_count = collect_headers(exchange, params);
   struct hf_pieces text;
   hf_pieces_init(&text);
-  int r = hf_relay_request(exchange, exchange->upstream_id, &text);
+  int r = param_count < 0 ? param_count : hf_relay_request(exchange, exchange->upstream_id, &text);
   if (r == 0) {
     struct hf_upstream_request request = {
         .id = exchange->upstream_id,
         .method = exchange->request.method,
         .text = &text,
         .name = exchange->target.name.ptr ? exchange->target.name : exchange->request.uri,
+        .params = params,
+        .param_count = (size_t)param_count,
         .new_session = action->start.new_session,
         .connect_by = action->start.connect_by,
         .events = &attempt_events,

@@ -42,11 +42,15 @@ static int rename_target(struct hf_rewrite *rewrite, const struct hf_exchange *e
 static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
   const struct hf_instance *instance = exchange->target.instance;
   if (instance->era == HF_ERA_MODERN && exchange->era != HF_ERA_MODERN) {
-    char version[NUMBER_MAX];
-    int n = snprintf(version, sizeof version, "\"%s\"", instance->version);
-    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_VERSION), (struct hf_str){version, (size_t)n});
+    char raw[NUMBER_MAX];
+    int n = snprintf(raw, sizeof raw, "\"%s\"", instance->version);
+    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_VERSION), (struct hf_str){raw, (size_t)n});
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CAPABILITIES), HF_STR("{}"));
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_IMPLEMENTATION));
+    if (exchange->client->log_level >= 0) {
+      n = snprintf(raw, sizeof raw, "\"%s\"", hf_log_level_name(exchange->client->log_level));
+      hf_rewrite_set_meta(rewrite, HF_STR(HF_META_LOG_LEVEL), (struct hf_str){raw, (size_t)n});
+    }
   } else if (instance->era != HF_ERA_MODERN && exchange->era == HF_ERA_MODERN) {
     static const struct hf_str modern[] = {HF_STR(HF_META_VERSION), HF_STR(HF_META_CAPABILITIES),
                                            HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_META_LOG_LEVEL)};

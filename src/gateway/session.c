@@ -211,6 +211,17 @@ static bool subscription_done_here(struct hf_exchange *exchange) {
   return wanted || instance->era == HF_ERA_MODERN;
 }
 
+/* Answers and returns false if headers that repeat arguments differ from them. */
+static bool headers_agree(struct hf_exchange *exchange) {
+  struct hf_error why = {0};
+  if (!exchange->has_headers ||
+      hf_param_headers_check(&exchange->target.headers, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
+                             exchange->headers, exchange->header_count, &exchange->arena, &why) != HF_ERR_INVALID)
+    return true;
+  hf_exchange_error(exchange, HF_RPC_HEADER_MISMATCH, hf_str_from(why.text), (struct hf_str){NULL, 0});
+  return false;
+}
+
 static void route(struct hf_exchange *exchange) {
   int r = hf_catalog_resolve(exchange);
   if (r == HF_ERR_AGAIN) {
@@ -238,7 +249,7 @@ static void route(struct hf_exchange *exchange) {
       hf_pipeline_start(exchange);
     else if (exchange->stage != HF_STAGE_DONE)
       answer_empty(exchange);
-  } else {
+  } else if (headers_agree(exchange)) {
     hf_pipeline_start(exchange);
   }
 }

@@ -11,6 +11,7 @@
 #include "base/blob.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "gateway/client.h"
 #include "mcp/era.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
@@ -66,11 +67,6 @@ struct hf_attempt_events {
   /* The end: `response` (borrowed, kind result or error) is the server's answer, else NULL; `evidence` says which row
    * of the fault table it is (its success row for a good result). */
   void (*done)(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response);
-};
-
-struct hf_header {
-  struct hf_str name;
-  struct hf_str value;
 };
 
 struct hf_upstream_request {
