@@ -23,6 +23,10 @@ struct hf_str hf_check_origin(struct hf_str url, struct hf_arena *arena) {
   return origin.ptr ? origin : HF_STR("?");
 }
 
+static const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
 static const char *sharing_name(enum hf_instance_mode mode) {
   return mode == HF_INSTANCE_SHARED ? "shared by all clients" : "one per client session";
 }
@@ -30,9 +34,10 @@ static const char *sharing_name(enum hf_instance_mode mode) {
 static void put_policy(struct hf_buf *out, const struct hf_policy *p) {
   char a[HF_QUANTITY_TEXT_MAX];
   char b[HF_QUANTITY_TEXT_MAX];
-  hf_buf_printf(out, "deadline %s, %u attempts", hf_duration_print(p->timeout.deadline, a), p->retry.attempts);
+  hf_buf_printf(out, "deadline %s, %u attempt%s", hf_duration_print(p->timeout.deadline, a), p->retry.attempts,
+                plural(p->retry.attempts));
   if (p->breaker.failures)
-    hf_buf_printf(out, ", breaker opens after %u failures for %s", p->breaker.failures,
+    hf_buf_printf(out, ", breaker opens after %u failure%s for %s", p->breaker.failures, plural(p->breaker.failures),
                   hf_duration_print(p->breaker.open, b));
 }
 
@@ -61,9 +66,11 @@ static void put_server(struct hf_buf *out, const struct hf_server_settings *s, s
     return;
   }
   if (s->transport == HF_TRANSPORT_HTTP)
-    hf_buf_printf(out, "%.*s, %zu headers", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count);
+    hf_buf_printf(out, "%.*s, %zu header%s", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count,
+                  plural(s->headers.count));
   else
-    hf_buf_printf(out, "%.*s with %zu arguments, %zu variables", HF_STR_FMT(s->command), s->args.count, s->env.count);
+    hf_buf_printf(out, "%.*s with %zu argument%s, %zu variable%s", HF_STR_FMT(s->command), s->args.count,
+                  plural(s->args.count), s->env.count, plural(s->env.count));
   hf_buf_printf(out, "; %s, starts %s\n    calls: ", sharing_name(s->instance),
                 s->start == HF_START_LAZY ? "at its first use" : "with the gateway");
   put_policy(out, &s->policy);
@@ -91,8 +98,9 @@ int hf_check_text(const char *path, const struct hf_settings *settings, const st
   struct hf_arena arena;
   hf_arena_init(&arena, ORIGIN_ARENA_MAX);
   hf_buf_printf(out, "%s is good%s\n", path, problems->count ? ", with warnings" : "");
-  hf_buf_printf(out, "listens at %.*s port %u, %zu tokens, profile %.*s\n", HF_STR_FMT(settings->listen_host),
-                settings->listen_port, settings->principal_count, HF_STR_FMT(settings->profile));
+  hf_buf_printf(out, "listens at %.*s port %u, %zu token%s, profile %.*s\n", HF_STR_FMT(settings->listen_host),
+                settings->listen_port, settings->principal_count, plural(settings->principal_count),
+                HF_STR_FMT(settings->profile));
   hf_buf_append_str(out, HF_STR("servers:\n"));
   for (size_t i = 0; i < settings->server_count; i++)
     put_server(out, &settings->servers[i], &arena);
