@@ -138,7 +138,6 @@ static void open_container(struct hf_json_scan *scan, bool object) {
       scan->opaque_depth = scan->depth + 1;
     }
   }
-  scan->expand_next = false;
   uint64_t bit = (uint64_t)1 << (scan->depth % 64);
   if (object)
     scan->is_object[scan->depth / 64] |= bit;

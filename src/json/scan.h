@@ -102,7 +102,7 @@ struct hf_json_scan {
   uint8_t utf8_high;
   bool is_key;
   bool escaped;
-  bool expand_next;
+  bool expand_next;                           /* the last key was `expand_key`, at its level */
   uint64_t is_object[HF_JSON_DEPTH_MAX / 64]; /* a bit per open container */
 };
 

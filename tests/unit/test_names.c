@@ -78,6 +78,31 @@ static void names__are_the_same_on_every_start(void **state) {
   hf_names_deinit(&names);
 }
 
+static void names__do_not_depend_on_the_order(void **state) {
+  (void)state;
+  static const struct {
+    const char *server;
+    const char *original;
+  } pairs[] = {{"a_", "_b"}, {"a", "__b"}, {"a", "b__c"}, {"a__b", "c"}, {"a b", "c"}, {"a.b", "c"}};
+  enum { COUNT = sizeof pairs / sizeof pairs[0] };
+  struct hf_names forward, backward;
+  hf_names_init(&forward, COUNT);
+  hf_names_init(&backward, COUNT);
+  struct hf_name *name;
+  for (size_t i = 0; i < COUNT; i++) {
+    size_t j = COUNT - 1 - i;
+    assert_int_equal(hf_names_add(&forward, hf_str_from(pairs[i].server), hf_str_from(pairs[i].original), &name), 0);
+    assert_int_equal(hf_names_add(&backward, hf_str_from(pairs[j].server), hf_str_from(pairs[j].original), &name), 0);
+  }
+  for (size_t i = 0; i < COUNT; i++) {
+    struct hf_str server = hf_str_from(pairs[i].server), original = hf_str_from(pairs[i].original);
+    assert_string_equal(hf_names_find_pair(&forward, server, original)->exposed.ptr,
+                        hf_names_find_pair(&backward, server, original)->exposed.ptr);
+  }
+  hf_names_deinit(&forward);
+  hf_names_deinit(&backward);
+}
+
 static void names__a_look_alike_of_a_hash_gets_out_of_the_way(void **state) {
   (void)state;
   struct hf_names names;
@@ -141,6 +166,7 @@ int main(void) {
       cmocka_unit_test(names__are_plain_where_they_can_be),
       cmocka_unit_test(names__are_legal_short_and_unique_whatever_the_server_says),
       cmocka_unit_test(names__are_the_same_on_every_start),
+      cmocka_unit_test(names__do_not_depend_on_the_order),
       cmocka_unit_test(names__a_look_alike_of_a_hash_gets_out_of_the_way),
       cmocka_unit_test(names__fixed_ones_keep_their_place),
       cmocka_unit_test(names__survive_each_failing_allocation),
