@@ -112,12 +112,12 @@ static int pair_key(struct hf_str server, struct hf_str original, char *key, siz
     return HF_ERR_INVALID;
   size_t at = 0;
   key[at++] = server.ptr ? 's' : '-';
-  if (server.len)
+  if (server.ptr) {
     memcpy(key + at, server.ptr, server.len);
-  at += server.len;
+    at += server.len;
+  }
   key[at++] = '\0';
-  if (original.len)
-    memcpy(key + at, original.ptr, original.len);
+  memcpy(key + at, original.ptr, original.len);
   *ret_len = at + original.len;
   return 0;
 }
