@@ -27,6 +27,7 @@ struct hf_provider {
   struct hf_breaker breaker;
   struct hf_budget budget;
   struct hf_map tools;
+  struct hf_provider_tool rest; /* of the tools beyond max_tools */
 
   /* Tools that failed since the last success: one is its own trouble, several are the provider's. */
   const struct hf_provider_tool *failing;
@@ -68,6 +69,7 @@ struct hf_provider *hf_provider_new(const struct hf_provider_options *options, u
   p->down_why = HF_EVIDENCE(HF_EVIDENCE_NONE);
   hf_breaker_init(&p->breaker, &options->breaker);
   hf_budget_init(&p->budget, &options->budget, now);
+  hf_breaker_init(&p->rest.breaker, &options->breaker);
   hf_map_init(&p->tools, options->max_tools);
   hf_list_init(&p->queue);
   hf_list_init(&p->doomed);
@@ -93,6 +95,7 @@ void hf_provider_configure(struct hf_provider *provider, const struct hf_provide
   provider->options = *options;
   provider->tools.max = options->max_tools;
   hf_breaker_configure(&provider->breaker, &options->breaker);
+  hf_breaker_configure(&provider->rest.breaker, &options->breaker);
   hf_budget_configure(&provider->budget, &options->budget);
 }
 
@@ -111,7 +114,9 @@ int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const
   int r = hf_map_put(&provider->tools, name, tool);
   if (r < 0) {
     hf_free(tool);
-    return r;
+    if (r != HF_ERR_LIMIT)
+      return r;
+    tool = &provider->rest;
   }
   *ret_tool = tool;
   return 0;
@@ -400,16 +405,19 @@ static void on_probe_done(struct hf_provider *p, bool ok, struct hf_provider_act
   serve(p, true, out);
 }
 
+static void expire_lease(struct hf_provider *p, struct hf_breaker *breaker) {
+  hf_breaker_expire(breaker, p->now);
+  if (breaker->state == HF_BREAKER_HALF_OPEN)
+    wake_by(p, breaker->open_until);
+}
+
 static void expire_leases(struct hf_provider *p) {
-  hf_breaker_expire(&p->breaker, p->now);
+  expire_lease(p, &p->breaker);
+  expire_lease(p, &p->rest.breaker);
   for (size_t i = 0; i < p->tools.len; i++) {
     struct hf_provider_tool *tool = p->tools.entries[i].value;
-    hf_breaker_expire(&tool->breaker, p->now);
-    if (tool->breaker.state == HF_BREAKER_HALF_OPEN)
-      wake_by(p, tool->breaker.open_until);
+    expire_lease(p, &tool->breaker);
   }
-  if (p->breaker.state == HF_BREAKER_HALF_OPEN)
-    wake_by(p, p->breaker.open_until);
 }
 
 static void on_timer(struct hf_provider *p, struct hf_provider_actions *out) {

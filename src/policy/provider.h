@@ -123,9 +123,10 @@ void hf_provider_unref(struct hf_provider *provider);
 /* For a reload: new limits and thresholds; what was learnt stays. */
 void hf_provider_configure(struct hf_provider *provider, const struct hf_provider_options *options);
 
-/* Finds the tool's entry or makes it (when the catalog learns of the tool; never on the hot path), and sets its
- * breaker's options. It lives as long as the provider, so that a tool that leaves the list and returns keeps what was
- * learnt. Returns 0, HF_ERR_NOMEM, or HF_ERR_LIMIT beyond max_tools. `ret_tool` is borrowed. */
+/* Finds the tool's entry or makes it (when a tool is first called; the one allocation), and sets its breaker's options.
+ * It lives as long as the provider, so that a tool that leaves the list and returns keeps what was learnt. Beyond
+ * max_tools the others share one entry, with the provider's breaker options: a server that invents names costs no
+ * memory, and none of its calls. Returns 0 or HF_ERR_NOMEM. `ret_tool` is borrowed. */
 int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const struct hf_breaker_options *options,
                          struct hf_provider_tool **ret_tool);
 

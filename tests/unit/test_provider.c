@@ -501,7 +501,6 @@ static void provider__clock_that_goes_back_does_no_harm(void **state) {
 
 static void provider__tools_keep_what_was_learnt(void **state) {
   struct fixture *f = *state;
-  f->options.max_tools = 3;
   make_ready(f);
   for (int i = 0; i < 5; i++)
     one(f, 0, HF_BLAME_TOOL, 0);
@@ -510,7 +509,28 @@ static void provider__tools_keep_what_was_learnt(void **state) {
   assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t0"), &options, &again), 0);
   assert_ptr_equal(again, f->tool[0]);
   assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
-  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t3"), &options, &again), HF_ERR_LIMIT);
+}
+
+static void provider__tools_beyond_the_limit_share_one_breaker(void **state) {
+  struct fixture *f = *state;
+  f->options.max_tools = 3;
+  f->options.probe_timeout = 0;
+  make_ready(f);
+  struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
+  struct hf_provider_tool *other;
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t3"), &options, &f->tool[1]), 0);
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t4"), &options, &other), 0);
+  assert_ptr_equal(other, f->tool[1]);
+  assert_ptr_not_equal(other, f->tool[0]);
+  for (int i = 0; i < 5; i++)
+    one(f, 1, HF_BLAME_TOOL, 0);
+  assert_int_equal(tool_state(f, 1), HF_BREAKER_OPEN);
+  ask(f, 0, 1, false, HF_SECONDS(40));
+  struct hf_permit lost = granted(f, 0, 0);
+  assert_int_equal(tool_state(f, 1), HF_BREAKER_HALF_OPEN);
+  timer(f, HF_SECONDS(61)); /* its lease ends like any other's */
+  assert_int_equal(tool_state(f, 1), HF_BREAKER_OPEN);
+  report(f, 1, lost, HF_BLAME_NOBODY, HF_SECONDS(62));
 }
 
 static void provider__permit_outlives_a_reload(void **state) {
@@ -580,6 +600,7 @@ int main(void) {
       TEST(provider__breaker_is_not_wedged_on_a_dead_child),
       TEST(provider__clock_that_goes_back_does_no_harm),
       TEST(provider__tools_keep_what_was_learnt),
+      TEST(provider__tools_beyond_the_limit_share_one_breaker),
       TEST(provider__permit_outlives_a_reload),
       TEST(provider__queued_waiter_cannot_ask_twice),
       TEST(provider__out_of_memory_is_an_error),
