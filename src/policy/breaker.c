@@ -41,16 +41,16 @@ void hf_breaker_lease(struct hf_breaker *breaker, hf_time lease_end) {
   breaker->open_until = lease_end;
 }
 
-/* A probe that came to nothing proves nothing: open, and the next one is due at once. */
-static void give_back(struct hf_breaker *breaker, hf_time now) {
+/* A probe that came to nothing proves nothing: open, and the next one is due at once, or when the server said (429). */
+static void give_back(struct hf_breaker *breaker, hf_time at_least, hf_time now) {
   enter(breaker, HF_BREAKER_OPEN);
-  breaker->open_until = now;
+  breaker->open_until = hf_time_add(now, hf_time_min(at_least, breaker->options.max_open));
 }
 
 bool hf_breaker_expire(struct hf_breaker *breaker, hf_time now) {
   if (breaker->state != HF_BREAKER_HALF_OPEN || now < breaker->open_until)
     return false;
-  give_back(breaker, now);
+  give_back(breaker, 0, now);
   return true;
 }
 
@@ -127,7 +127,7 @@ static void record_probe(struct hf_breaker *breaker, enum hf_verdict verdict, hf
     stay_open(breaker, at_least, now, random);
     break;
   case HF_VERDICT_NEUTRAL:
-    give_back(breaker, now);
+    give_back(breaker, at_least, now);
     break;
   }
 }

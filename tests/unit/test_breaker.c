@@ -171,6 +171,15 @@ static void breaker__neutral_probe_returns_the_slot_without_closing(void **state
   assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(31)), HF_BREAKER_PROBE);
 }
 
+static void breaker__neutral_probe_with_a_hint_waits_for_it(void **state) {
+  (void)state;
+  struct hf_breaker b = tripped(0);
+  hf_breaker_lease(&b, HF_SECONDS(50));
+  hf_breaker_record(&b, b.generation, HF_VERDICT_NEUTRAL, HF_SECONDS(20), HF_SECONDS(31), 0); /* 429 */
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(51) - 1), HF_BREAKER_STOP);
+  assert_int_equal(hf_breaker_gate(&b, HF_SECONDS(51)), HF_BREAKER_PROBE);
+}
+
 static void breaker__lost_probe_leaves_half_open_with_its_lease(void **state) {
   (void)state;
   struct hf_breaker b = tripped(0);
@@ -239,6 +248,7 @@ int main(void) {
       cmocka_unit_test(breaker__next_outage_starts_from_what_the_last_took),
       cmocka_unit_test(breaker__retry_after_is_a_floor_of_the_open_time),
       cmocka_unit_test(breaker__neutral_probe_returns_the_slot_without_closing),
+      cmocka_unit_test(breaker__neutral_probe_with_a_hint_waits_for_it),
       cmocka_unit_test(breaker__lost_probe_leaves_half_open_with_its_lease),
       cmocka_unit_test(breaker__late_results_of_an_old_generation_are_ignored),
       cmocka_unit_test(breaker__reopens_on_outside_evidence_only_when_not_closed),
