@@ -3,13 +3,12 @@
  * One message is answered as JSON. An answer with messages before it, or one that takes long, is a stream of events; so
  * is everything for a client that takes nothing else. */
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "front/http_state.h"
 #include "mcp/compose.h"
 
-#include <stdio.h>
+enum { STREAM_BLOCK = 4096, PIECES_MAX = HF_PIECES_MAX, HEADER_MAX = 1024 };
 
-enum { STREAM_BLOCK = 4096, PIECES_MAX = HF_PIECES_MAX, RETRY_AFTER_SECONDS = 5, HEADER_MAX = 1024 };
+#define RETRY_AFTER_SECONDS "5"
 
 bool hf_request_takes_json(const struct hf_request *request) {
   const struct hf_accept *accept = &request->head.accept;
@@ -300,11 +299,8 @@ static void add_headers(const struct hf_request *request, struct MHD_Response *r
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
   if (request->unauthorized)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-  if (request->retry_later) {
-    char seconds[16];
-    (void)snprintf(seconds, sizeof(seconds), "%d", RETRY_AFTER_SECONDS);
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-  }
+  if (request->retry_later)
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_SECONDS);
   if (request->close || request->front->draining)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   add_cors(request, response);

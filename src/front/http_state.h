@@ -121,8 +121,10 @@ struct hf_front_http {
 };
 
 /* http.c */
-void hf_front_wake(struct hf_peer *connection);
-void hf_front_cut(struct hf_peer *connection);
+/* Lets a suspended connection go on. */
+void hf_front_wake(struct hf_peer *peer);
+/* Ends the connection, whatever it is doing. */
+void hf_front_cut(struct hf_peer *peer);
 void hf_front_end_session(struct hf_front_http *front, struct hf_session *session);
 void hf_front_check_drained(struct hf_front_http *front);
 

@@ -110,7 +110,9 @@ int hf_sessions_open(struct hf_sessions *sessions, struct hf_str principal, stru
 }
 
 static bool same(struct hf_str a, struct hf_str b) {
-  return (a.ptr != NULL) == (b.ptr != NULL) && hf_str_equal(a, b);
+  if (!a.ptr || !b.ptr)
+    return a.ptr == b.ptr;
+  return hf_str_equal(a, b);
 }
 
 struct hf_session *hf_sessions_find(const struct hf_sessions *sessions, struct hf_str id, struct hf_str principal,
