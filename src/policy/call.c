@@ -148,7 +148,6 @@ static void start_attempt(struct hf_call *call, bool new_session, struct hf_call
   struct hf_call_action *start = push(out, HF_CALL_START_ATTEMPT);
   start->start.attempt = call->attempt.index;
   start->start.connect_by = hf_time_min(connect_limit(call), call->deadline);
-  start->start.finish_by = hf_time_min(attempt_limit(call), call->deadline);
   start->start.new_session = new_session;
 }
 

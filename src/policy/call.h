@@ -152,9 +152,8 @@ struct hf_call_action {
   union {
     struct {
       unsigned attempt;   /* 0, 1, 2 … over the whole call */
-      hf_time connect_by; /* for the owner's own layers, absolute; the call's timer watches all of them itself */
-      hf_time finish_by;
-      bool new_session; /* the last one was lost: open a new one first */
+      hf_time connect_by; /* absolute, for the owner's own layers; the call's timer watches it all the same */
+      bool new_session;   /* the last one was lost: open a new one first */
     } start;
     struct {
       unsigned attempt;
