@@ -1,0 +1,131 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/args.h"
+#include "cli/check_report.h"
+#include "daemon/config.h"
+
+#include <string.h>
+
+static int parse(const char *command, const char **argv, struct hf_args *args, struct hf_error *error) {
+  const struct hf_command *found = hf_command_find(command, error);
+  assert_non_null(found);
+  return hf_args_parse(found, (char **)(uintptr_t)argv, args, error);
+}
+
+static void args__options_and_operands_mix(void **state) {
+  (void)state;
+  struct hf_args args;
+  struct hf_error error;
+  const char *argv[] = {"--json", "f.yaml", "--config=g.yaml", NULL};
+  assert_int_equal(parse("check", argv, &args, &error), 0);
+  assert_int_equal(args.flags, HF_FLAG_JSON | HF_FLAG_CONFIG);
+  assert_string_equal(args.config, "g.yaml");
+  assert_int_equal(args.rest_count, 1);
+  assert_string_equal(args.rest[0], "f.yaml");
+  assert_null(args.rest[1]);
+
+  const char *letters[] = {"-c", "x", "--", "-j", NULL};
+  assert_int_equal(parse("check", letters, &args, &error), 0);
+  assert_string_equal(args.config, "x");
+  assert_string_equal(args.rest[0], "-j");
+}
+
+static void args__mistakes_are_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *command;
+    const char *argv[4];
+    const char *text;
+  } cases[] = {
+      {"check", {"--jsn"}, "check: unknown option '--jsn'; did you mean '--json'?"},
+      {"check", {"--listen", "x"}, "check: unknown option '--listen'"},
+      {"check", {"--config"}, "check: '--config' needs a value: FILE"},
+      {"check", {"--json=1"}, "check: '--json' takes no value"},
+      {"check", {"a", "b"}, "check: 'b' is too much"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct hf_args args;
+    struct hf_error error = {0};
+    const char *argv[4];
+    memcpy(argv, cases[i].argv, sizeof argv);
+    assert_int_equal(parse(cases[i].command, argv, &args, &error), HF_ERR_INVALID);
+    assert_string_equal(error.text, cases[i].text);
+  }
+}
+
+static void args__an_unknown_command_has_a_suggestion(void **state) {
+  (void)state;
+  struct hf_error error = {0};
+  assert_null(hf_command_find("confg", &error));
+  assert_string_equal(error.text, "unknown command 'confg'; did you mean 'config'?");
+  assert_null(hf_command_find("zzzzzz", &error));
+  assert_string_equal(error.text, "unknown command 'zzzzzz'; `holdfast help` lists them");
+}
+
+/* The canaries stand wherever a configuration may hold a secret. */
+static void check__shows_no_secret(void **state) {
+  (void)state;
+  static const char yaml[] =
+      "mcpServers:\n"
+      "  web: { url: 'https://user:canary@host.example:8443/canary/mcp?key=canary#canary', proxy: 'http://canary@p',\n"
+      "         headers: { Authorization: 'Bearer canary' } }\n"
+      "  child: { command: /bin/true, args: ['--token=canary'], env: { TOKEN: canary } }\n"
+      "tools: { 'web__*': { safety: read_only }, 'child__x': { hidden: true } }\n";
+  static struct hf_problems problems;
+  hf_problems_init(&problems);
+  struct hf_settings *settings = NULL;
+  struct hf_error error = {0};
+  const struct hf_config_options options = {.listens = true};
+  assert_int_equal(hf_config_parse(hf_str_from(yaml), &options, &problems, &settings, &error), 0);
+
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 16);
+  assert_int_equal(hf_check_text("f", settings, &problems, &text), 0);
+  assert_int_equal(hf_check_json("f", settings, &problems, NULL, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_null(strstr(text.data, "canary"));
+  assert_non_null(strstr(text.data, "web: https://host.example:8443, 1 header;"));
+  assert_non_null(strstr(text.data, "child: /bin/true with 1 argument, 1 variable;"));
+  assert_non_null(strstr(text.data, "\"origin\":\"https://host.example:8443\""));
+  assert_non_null(strstr(text.data, "web__* at web: read_only, because the configuration says so"));
+  hf_buf_deinit(&text);
+  hf_settings_free(settings);
+}
+
+static void check__tells_a_missing_working_directory(void **state) {
+  (void)state;
+  static const struct {
+    const char *cwd, *text;
+  } cases[] = {
+      {"/nonexistent dir", "warning: the working directory '/nonexistent dir' does not exist\n"},
+      {"/dev/null", "warning: the working directory '/dev/null' is no directory\n"},
+  };
+  for (size_t i = 0; i < 2; i++) {
+    struct hf_server_settings server = {.name = HF_STR("a"), .command = HF_STR("x"), .cwd = hf_str_from(cases[i].cwd)};
+    struct hf_settings settings = {.servers = &server, .server_count = 1};
+    static struct hf_problems problems;
+    struct hf_buf text;
+    hf_buf_init(&text, 1 << 16);
+    hf_problems_init(&problems);
+    assert_int_equal(hf_check_text("f", &settings, &problems, &text), 0);
+    assert_int_equal(hf_buf_append(&text, "", 1), 0);
+    assert_non_null(strstr(text.data, cases[i].text));
+    hf_buf_deinit(&text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(args__options_and_operands_mix),
+      cmocka_unit_test(args__mistakes_are_told),
+      cmocka_unit_test(args__an_unknown_command_has_a_suggestion),
+      cmocka_unit_test(check__shows_no_secret),
+      cmocka_unit_test(check__tells_a_missing_working_directory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
