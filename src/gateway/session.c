@@ -378,7 +378,7 @@ static void forward_to_own(struct hf_client *client, const struct hf_message *me
         continue;
       struct hf_pieces text;
       hf_pieces_init(&text);
-      if (hf_pieces_add(&text, message->blob, hf_blob_str(message->blob)) == 0)
+      if (hf_pieces_add(&text, message->blob, hf_message_bytes(message)) == 0)
         hf_instance_post(instance, &text);
       hf_pieces_deinit(&text);
     }
