@@ -55,6 +55,24 @@ int hf_policies_read(const struct hf_reader *reader, enum hf_profile profile, co
   return r;
 }
 
+/* A tool takes the calls' half of a policy; what calls share belongs to the server, and would have no effect here. */
+static void warn_of_shared(const struct hf_reader *reader, const struct hf_node *name, const struct hf_node *policy) {
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  for (const struct hf_node *entry = policy->first; entry; entry = entry->next) {
+    for (size_t i = 0; i < count; i++) {
+      struct hf_str path = hf_str_from(options[i].path);
+      bool group = hf_str_starts(path, entry->key) && (path.len == entry->key.len || path.ptr[entry->key.len] == '.');
+      if (options[i].scope != HF_SCOPE_PROVIDER || !group)
+        continue;
+      hf_problems_warn(reader->problems, name->place,
+                       "policy: '%.*s' of '%.*s' holds for whole servers and has no effect on a tool",
+                       shown_len(entry->key), entry->key.ptr, shown_len(name->text), name->text.ptr);
+      break;
+    }
+  }
+}
+
 int hf_policies_apply(const struct hf_reader *reader, const struct hf_policies *policies, const struct hf_node *node,
                       const struct hf_targets *targets) {
   const struct hf_node *name = hf_node_get(node, HF_STR("policy"));
@@ -71,7 +89,8 @@ int hf_policies_apply(const struct hf_reader *reader, const struct hf_policies *
   hf_problems_init(&told);
   struct hf_reader again = *reader;
   again.problems = &told;
-  /* A tool takes the calls' half of a policy; the provider's half belongs to the server. */
+  if (!targets->provider)
+    warn_of_shared(reader, name, policy);
   struct hf_provider_options unused;
   struct hf_targets both = {.policy = targets->policy, .provider = targets->provider ? targets->provider : &unused};
   return hf_options_read(&again, policy, "policies", &both, NULL);

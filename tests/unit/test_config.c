@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "daemon/config.h"
 
 #include <stdio.h>
@@ -398,6 +399,44 @@ static void config__an_alias_bomb_ends(void **state) {
   unload(&l);
 }
 
+static void config__what_a_tool_cannot_have_is_told(void **state) {
+  (void)state;
+  assert_problems(
+      "mcpServers: { a: { command: x } }\npolicies: { p: { retryBudget: { burst: 1 } } }\n"
+      "tools: { a__b: { policy: p } }\n",
+      "f:3:18: warning: policy: 'retryBudget' of 'p' holds for whole servers and has no effect on a tool\n");
+  assert_problems("mcpServers: { a: { command: x } }\ntools: { a__b: { retryBudget: { burst: 1 } } }\n",
+                  "f:2:18: error: unknown key 'retryBudget' in tools.a__b\n");
+  assert_problems("mcpServers: { a: { command: x } }\ntools: { c__d: { hidden: true } }\n",
+                  "f:2:10: warning: tools.c__d: there is no server whose tools it could match\n");
+}
+
+static void config__any_allocation_may_fail(void **state) {
+  (void)state;
+  bool passed = false;
+  for (long n = 0; !passed && n < 1000; n++) {
+    struct hf_problems problems;
+    struct hf_settings *settings = NULL;
+    struct hf_error error = {0};
+    const struct hf_config_options options = {.listens = true, .variable = variable};
+    hf_problems_init(&problems);
+    hf_alloc_fail_after(n);
+    int r = hf_config_parse(HF_STR("mcpServers: { a: { command: '${TOKEN}', args: [x], env: { A: b } },\n"
+                                   "  b: { url: 'http://x', headers: { K: v }, policy: p } }\n"
+                                   "policies: { p: { retry: { attempts: 2 } } }\n"
+                                   "tools: { 'a__*': { safety: read_only }, 'b__x': { policy: p } }\n"),
+                            &options, &problems, &settings, &error);
+    passed = hf_alloc_count() > 0 && r == 0;
+    hf_alloc_fail_after(-1);
+    if (!passed) {
+      assert_int_equal(r, HF_ERR_NOMEM);
+      assert_null(settings);
+    }
+    hf_settings_free(settings);
+  }
+  assert_true(passed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(config__takes_a_client_file_as_it_is),
@@ -420,6 +459,8 @@ int main(void) {
       cmocka_unit_test(config__the_command_line_goes_before_the_file),
       cmocka_unit_test(config__wrap_names_the_server_after_its_command),
       cmocka_unit_test(config__an_alias_bomb_ends),
+      cmocka_unit_test(config__what_a_tool_cannot_have_is_told),
+      cmocka_unit_test(config__any_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
