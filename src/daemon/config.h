@@ -8,12 +8,12 @@
 
 /* What the command line says goes before the file. */
 struct hf_config_options {
-  hf_variable_fn *variable;  /* NULL: the process's environment */
+  hf_variable_fn *variable;       /* NULL: the process's environment */
   enum hf_instance_mode instance; /* what servers get that don't say */
-  bool listens;              /* there will be an HTTP front: check its address */
-  const char *listen;        /* NULL: as the file says */
-  const char *log_level;     /* likewise */
-  const char *log_format;    /* likewise */
+  bool listens;                   /* there will be an HTTP front: check its address */
+  const char *listen;             /* NULL: as the file says */
+  const char *log_level;          /* likewise */
+  const char *log_format;         /* likewise */
 };
 
 /* Makes settings of a file. Problems, warnings among them, are collected in any case. Returns 0 and owned settings;

@@ -66,7 +66,7 @@ static struct hf_control_handler handler_of(struct fixture *f) {
 
 static int set_up(void **state) {
   struct fixture *f = calloc(1, sizeof *f);
-  strcpy(f->dir, "/tmp/hf-control-XXXXXX");
+  snprintf(f->dir, sizeof f->dir, "/tmp/hf-control-XXXXXX");
   assert_non_null(mkdtemp(f->dir));
   snprintf(f->path, sizeof f->path, "%s/a/b/control.sock", f->dir);
   uv_loop_init(&f->uv);
@@ -144,7 +144,7 @@ static void control__only_the_owner_may_touch_the_socket(void **state) {
 
 static int connect_raw(struct fixture *f) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  strcpy(address.sun_path, f->path);
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", f->path);
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
   return fd;
@@ -192,7 +192,7 @@ static void control__a_second_gateway_is_told_and_a_dead_ones_socket_is_replaced
   hf_control_free(f->control);
   uv_run(&f->uv, UV_RUN_NOWAIT);
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  strcpy(address.sun_path, f->path);
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", f->path);
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
   close(fd);
