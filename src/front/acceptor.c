@@ -26,7 +26,7 @@ static void pause_accepting(struct hf_acceptor *acceptor) {
 static void on_readable(uv_poll_t *poll, int status, int events);
 
 void hf_acceptor_resume(struct hf_acceptor *acceptor) {
-  if (!acceptor->paused || acceptor->fd < 0)
+  if (!acceptor->paused || acceptor->stopped)
     return;
   acceptor->paused = false;
   hf_timer_stop(acceptor->loop, &acceptor->retry);
@@ -56,7 +56,7 @@ static void on_readable(uv_poll_t *poll, int status, int events) {
   (void)status;
   (void)events;
   hf_loop_advance(acceptor->loop, hf_clock_now(), hf_clock_wall_ms());
-  for (int i = 0; i < ACCEPTS_PER_TURN && !acceptor->paused && acceptor->fd >= 0; i++) {
+  for (int i = 0; i < ACCEPTS_PER_TURN && !acceptor->paused && !acceptor->stopped; i++) {
     union address address;
     socklen_t len = sizeof(address);
     int fd = accept4(acceptor->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -143,10 +143,16 @@ uint16_t hf_acceptor_port(const struct hf_acceptor *acceptor) {
 }
 
 void hf_acceptor_stop(struct hf_acceptor *acceptor) {
-  if (acceptor->fd < 0)
+  if (acceptor->fd < 0 || acceptor->stopped)
     return;
+  acceptor->stopped = true;
   (void)uv_poll_stop(&acceptor->poll);
   hf_timer_deinit(acceptor->loop, &acceptor->retry);
+  (void)shutdown(acceptor->fd, SHUT_RDWR);
+}
+
+void hf_acceptor_close(struct hf_acceptor *acceptor, uv_close_cb closed) {
+  hf_acceptor_stop(acceptor);
+  uv_close((uv_handle_t *)&acceptor->poll, closed);
   (void)close(acceptor->fd);
-  acceptor->fd = -1;
 }

@@ -16,8 +16,9 @@ struct hf_acceptor {
   uv_poll_t poll;
   struct hf_loop *loop;
   struct hf_timer retry;
-  int fd; /* -1: closed */
+  int fd; /* -1: never opened */
   bool paused;
+  bool stopped;
   uint64_t pauses;
   /* Takes the descriptor. Returns false if no more are wanted until hf_acceptor_resume. */
   bool (*accepted)(void *owner, int fd, const struct sockaddr *address, socklen_t len);
@@ -33,7 +34,11 @@ uint16_t hf_acceptor_port(const struct hf_acceptor *acceptor);
 
 void hf_acceptor_resume(struct hf_acceptor *acceptor);
 
-/* Stops listening; the poll handle is closed by the caller who owns its memory. */
+/* Takes no more connections. */
 void hf_acceptor_stop(struct hf_acceptor *acceptor);
+
+/* Stops, closes the handle (`closed` comes once its memory may go) and then the socket: in this order, for the loop
+ * must not hear of a descriptor that somebody else has got meanwhile. */
+void hf_acceptor_close(struct hf_acceptor *acceptor, uv_close_cb closed);
 
 #endif

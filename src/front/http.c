@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PASSES_MAX = 8, HANGUPS_MAX = 64, MEMORY_MIN = 16 << 10, STRICT = 1, EXPIRE_PER_TICK = 4096 };
+enum { PASSES_MAX = 8, HANGUPS_MAX = 64, MEMORY_MIN = 16 << 10, STRICT = 1, EXPIRE_PER_TICK = 256, TRIM_AFTER = 256 };
+
+#define EXPIRE_AGAIN HF_MS(1)
 
 #define TICK_MAX HF_SECONDS(1)
 #define TICK_MIN HF_MS(5)
@@ -209,7 +211,7 @@ void hf_front_end_session(struct hf_front_http *front, struct hf_session *sessio
   if (session->client)
     hf_client_close(session->client);
   session->client = NULL;
-  front->trim = true;
+  front->ended++;
   HF_LIST_FOREACH(it, tmp, &session->requests)
   hf_request_orphan(HF_CONTAINER_OF(it, struct hf_request, link));
   hf_sessions_remove(&front->sessions, session);
@@ -230,15 +232,16 @@ static void cut_late(struct hf_front_http *front, struct hf_list *list) {
   }
 }
 
-static void expire_sessions(struct hf_front_http *front) {
+/* Returns false if there are more: a thousand at once would hold up the loop. */
+static bool expire_sessions(struct hf_front_http *front) {
   hf_time before = front->loop->now - front->settings->limits.session_idle;
   for (int i = 0; i < EXPIRE_PER_TICK; i++) {
     struct hf_session *session = hf_sessions_expired(&front->sessions, before);
     if (!session)
-      break;
+      return true;
     hf_front_end_session(front, session);
-    front->trim = true;
   }
+  return false;
 }
 
 /* Answers that take long become streams, and streams get a comment, before a proxy cuts the silence. */
@@ -270,14 +273,14 @@ static void on_tick(struct hf_timer *timer) {
   cut_late(front, &front->reading);
   cut_late(front, &front->idle);
   keep_alive(front);
-  expire_sessions(front);
-  if (front->trim && hf_list_empty(&front->pending)) {
-    front->trim = false;
+  bool expired = expire_sessions(front);
+  if (expired && front->ended >= TRIM_AFTER) {
+    front->ended = 0;
     (void)malloc_trim(0);
   }
   if (front->stats.connections > 0)
     hf_job_defer(front->loop, &front->run); /* its own time-outs */
-  hf_timer_set(front->loop, &front->tick, front->loop->now + front->tick_every);
+  hf_timer_set(front->loop, &front->tick, front->loop->now + (expired ? front->tick_every : EXPIRE_AGAIN));
 }
 
 static hf_time tick_of(const struct hf_limits *limits) {
@@ -438,40 +441,39 @@ static void release(struct hf_front_http *front) {
   hf_free(front);
 }
 
-static void free_if_closed(uv_handle_t *handle) {
-  struct hf_front_http *front = handle->data;
+static void handle_closed(struct hf_front_http *front) {
   if (--front->open_handles == 0)
     release(front);
+}
+
+static void on_closed(uv_handle_t *handle) {
+  handle_closed(handle->data);
+}
+
+static void on_acceptor_closed(uv_handle_t *handle) {
+  struct hf_acceptor *acceptor = handle->data;
+  handle_closed(acceptor->owner);
 }
 
 void hf_front_http_free(struct hf_front_http *front) {
   if (!front)
     return;
   front->closing = true;
-  uv_poll_t *polls[] = {&front->daemon_poll, &front->hangup_poll, &front->acceptor.poll};
-  for (size_t i = 0; i < sizeof(polls) / sizeof(polls[0]); i++)
-    if (polls[i]->data)
-      (void)uv_poll_stop(polls[i]);
-  hf_acceptor_stop(&front->acceptor);
+  if (front->acceptor.fd >= 0)
+    hf_acceptor_close(&front->acceptor, on_acceptor_closed);
+  if (front->daemon_poll.data)
+    uv_close((uv_handle_t *)&front->daemon_poll, on_closed);
+  if (front->hangup_poll.data)
+    uv_close((uv_handle_t *)&front->hangup_poll, on_closed);
   if (front->daemon)
     stop_daemon(front);
+  if (front->hangup_fd >= 0)
+    (void)close(front->hangup_fd);
   hf_sessions_deinit(&front->sessions);
   hf_job_cancel(&front->run);
   hf_job_cancel(&front->drained_job);
   hf_timer_deinit(front->loop, &front->rerun);
   hf_timer_deinit(front->loop, &front->tick);
-  if (front->open_handles == 0) {
-    if (front->hangup_fd >= 0)
-      (void)close(front->hangup_fd);
+  if (front->open_handles == 0)
     release(front);
-    return;
-  }
-  for (size_t i = 0; i < sizeof(polls) / sizeof(polls[0]); i++) {
-    if (!polls[i]->data)
-      continue;
-    polls[i]->data = front;
-    uv_close((uv_handle_t *)polls[i], free_if_closed);
-  }
-  if (front->hangup_fd >= 0)
-    (void)close(front->hangup_fd);
 }

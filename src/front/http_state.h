@@ -103,7 +103,7 @@ struct hf_front_http {
   struct hf_timer tick;  /* deadlines, expiry, keep-alive */
   hf_time tick_every;
   hf_time last_keepalive;
-  bool trim; /* sessions ended since memory was last given back */
+  size_t ended; /* sessions, since memory was last given back */
 
   struct hf_list reading; /* connections whose request must be complete by `deadline`, in that order */
   struct hf_list idle;    /* between requests, likewise */
