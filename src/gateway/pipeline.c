@@ -36,14 +36,19 @@ static void on_sent(void *ctx, size_t bytes, bool complete) {
   hf_pipeline_event(exchange, &event);
 }
 
-static void on_life(void *ctx) {
-  struct hf_exchange *exchange = ctx;
+static bool show_life(struct hf_exchange *exchange) {
   struct hf_call_event event = {.kind = HF_CALL_SIGN_OF_LIFE, .attempt = exchange->attempt};
-  hf_pipeline_event(exchange, &event);
+  return hf_pipeline_event(exchange, &event);
+}
+
+static void on_life(void *ctx) {
+  show_life(ctx);
 }
 
 static void on_message(void *ctx, const struct hf_message *message) {
   struct hf_exchange *exchange = ctx;
+  if (!show_life(exchange))
+    return;
   if (message->kind == HF_MESSAGE_REQUEST) {
     hf_question_ask(exchange->target.instance, exchange, message);
     return;
@@ -258,9 +263,10 @@ static bool pop(struct hf_exchange *exchange, struct hf_call_event *ret_event) {
   return true;
 }
 
-static void run(struct hf_exchange *exchange) {
+/* Returns false if the exchange is gone. */
+static bool run(struct hf_exchange *exchange) {
   if (exchange->stepping)
-    return;
+    return true;
   exchange->stepping = true;
   struct hf_call_event event;
   while (exchange->stage == HF_STAGE_CALLING && pop(exchange, &event))
@@ -268,10 +274,13 @@ static void run(struct hf_exchange *exchange) {
   exchange->response = NULL;
   exchange->stepping = false;
 
-  if (exchange->stage == HF_STAGE_CALLING)
+  if (exchange->stage == HF_STAGE_CALLING) {
     hf_timer_set(exchange->client->gateway->loop, &exchange->timer, hf_call_deadline(&exchange->call));
-  else
-    return_unused_permits(exchange), hf_exchange_drop(exchange);
+    return true;
+  }
+  return_unused_permits(exchange);
+  hf_exchange_drop(exchange);
+  return false;
 }
 
 static void run_job(struct hf_job *job) {
@@ -289,9 +298,9 @@ void hf_pipeline_post(struct hf_exchange *exchange, const struct hf_call_event *
     hf_job_defer(exchange->client->gateway->loop, &exchange->job);
 }
 
-void hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event *event) {
+bool hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event *event) {
   queue(exchange, event);
-  run(exchange);
+  return run(exchange);
 }
 
 void hf_pipeline_timer(struct hf_exchange *exchange) {

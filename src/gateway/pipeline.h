@@ -14,8 +14,8 @@ void hf_pipeline_start(struct hf_exchange *exchange);
 /* Queues an event, for the end of this turn of the loop. */
 void hf_pipeline_post(struct hf_exchange *exchange, const struct hf_call_event *event);
 
-/* Queues an event and steps. The exchange may be gone when it returns. */
-void hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event *event);
+/* Queues an event and steps. Returns false if the exchange is gone. */
+bool hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event *event);
 
 /* The client gives the call up; overtakes what is queued. The exchange is gone when it returns. */
 void hf_pipeline_cancel(struct hf_exchange *exchange);

@@ -109,8 +109,8 @@ void hf_question_ask(struct hf_instance *instance, struct hf_exchange *exchange,
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (hf_rewrite_finish(&rewrite, &text) == 0) {
-    tell_pause(question->exchange, question->attempt, HF_CALL_PAUSED);
     deliver(question, &text);
+    tell_pause(question->exchange, question->attempt, HF_CALL_PAUSED);
   } else {
     refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("request could not be passed on"));
     question_free(question);

@@ -136,6 +136,8 @@ struct totals {
   int64_t queued;
   int64_t ready;
   int64_t starts;
+  int64_t budget_refusals;
+  int64_t limit_refusals;
 };
 
 static void add_totals(struct totals *totals, struct hf_instance *instance) {
@@ -146,6 +148,8 @@ static void add_totals(struct totals *totals, struct hf_instance *instance) {
   totals->queued += view.queued;
   totals->ready += instance->phase == HF_UPSTREAM_READY;
   totals->starts += (int64_t)instance->starts;
+  totals->budget_refusals += (int64_t)view.budget_refusals;
+  totals->limit_refusals += (int64_t)view.limit_refusals;
 }
 
 static const struct {
@@ -160,6 +164,9 @@ static const struct {
      offsetof(struct totals, ready)},
     {"holdfast_upstream_starts", "How often the sessions or children there are now were started.",
      offsetof(struct totals, starts)},
+    {"holdfast_retries_refused", "Repeats that the server's retry budget did not allow.",
+     offsetof(struct totals, budget_refusals)},
+    {"holdfast_calls_refused", "Calls that found the server's queue full.", offsetof(struct totals, limit_refusals)},
 };
 
 static int write_gauge(struct hf_gateway *gateway, size_t gauge, struct hf_buf *out) {
