@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { KEEPALIVE_IDLE_S = 30, KEEPALIVE_INTERVAL_S = 15, SMALLEST_BUFFER = 1024 };
+enum { KEEPALIVE_IDLE_S = 30, KEEPALIVE_INTERVAL_S = 15, SMALLEST_BUFFER = 1024, LOOKUP_MS = 1000 };
 
 struct hf_connect {
   struct hf_connector *connector;
@@ -116,6 +116,12 @@ static void on_lookup(uv_getaddrinfo_t *request, int status, struct addrinfo *re
   report_failure(connect, none ? HF_EVIDENCE_NO_SUCH_HOST : HF_EVIDENCE_DNS_TEMPORARY);
 }
 
+static void on_lookup_timer(uv_timer_t *timer) {
+  struct hf_connect *connect = timer->data;
+  advance(connect);
+  report_failure(connect, HF_EVIDENCE_DNS_TEMPORARY);
+}
+
 /* Returns false if the question could not be asked. */
 static bool ask_again(struct hf_connect *connect) {
   struct lookup *lookup = hf_calloc(1, sizeof *lookup);
@@ -128,6 +134,7 @@ static bool ask_again(struct hf_connect *connect) {
     return false;
   }
   connect->lookup = lookup;
+  uv_timer_start(&connect->timer, on_lookup_timer, LOOKUP_MS, 0);
   return true;
 }
 

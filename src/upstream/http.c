@@ -77,8 +77,7 @@ static void http_settle(struct hf_transport *transport, enum hf_era era, struct 
   hf_buf_reset(&http->version, VERSION_TEXT_MAX);
   if (hf_buf_append_str(&http->version, version) < 0)
     hf_buf_reset(&http->version, VERSION_TEXT_MAX);
-  /* A stream takes a connection for good: not the only one. */
-  if (era == HF_ERA_LEGACY && http->pool.options.max_connections > 1)
+  if (era == HF_ERA_LEGACY)
     hf_stream_start(&http->stream);
 }
 
@@ -277,6 +276,7 @@ static const char *copy_text(struct hf_http *http, struct hf_str text, bool *fai
 static int copy_settings(struct hf_http *http, const struct hf_server_settings *settings,
                          struct hf_pool_options *ret_options) {
   bool failed = false;
+  http->max_connections = settings->max_connections ? settings->max_connections : 1;
   *ret_options = (struct hf_pool_options){
       .connect =
           {
@@ -287,7 +287,7 @@ static int copy_settings(struct hf_http *http, const struct hf_server_settings *
               .key_file = copy_text(http, settings->key_file, &failed),
               .tls_verify = settings->tls_verify,
           },
-      .max_connections = settings->max_connections ? settings->max_connections : 1,
+      .max_connections = http->max_connections,
       .max_waiting = WAITING_MAX,
   };
   http->max_message = settings->max_message;

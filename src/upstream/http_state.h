@@ -30,7 +30,6 @@ struct hf_http {
   unsigned refs; /* the owner's, one of each post, and while a report is under way */
   bool freed;    /* by its owner: nothing is reported any more */
   bool closing;
-  bool open_reported;
   struct hf_connector *connector;
   struct hf_loop *loop;
   struct hf_arena arena; /* of the settings that were copied */
@@ -38,6 +37,7 @@ struct hf_http {
   uint16_t *not_executed;
   size_t not_executed_count;
   uint32_t max_message;
+  uint32_t max_connections; /* for calls; a stream of the server's own comes on top */
   struct hf_origin origin;
   struct hf_buf fixed_head; /* header lines of every request */
   struct hf_pool pool;

@@ -107,17 +107,17 @@ static int read_all(struct hf_origin *origin, CURLU *url) {
   return r;
 }
 
-int hf_origin_parse(struct hf_origin *origin, struct hf_str text, struct hf_error *reterr) {
+int hf_origin_parse(struct hf_origin *origin, struct hf_str url, struct hf_error *reterr) {
   init(origin);
-  if (text.len >= HF_URL_MAX || memchr(text.ptr, '\0', text.len))
+  if (url.len >= HF_URL_MAX || memchr(url.ptr, '\0', url.len))
     return hf_error_set(reterr, HF_ERR_INVALID, "malformed url");
-  HF_CLEANUP_FREE char *copy = hf_strndup(text.ptr, text.len);
-  CLEANUP_URL CURLU *url = curl_url();
-  if (!copy || !url)
+  HF_CLEANUP_FREE char *copy = hf_strndup(url.ptr, url.len);
+  CLEANUP_URL CURLU *parts = curl_url();
+  if (!copy || !parts)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
-  if (curl_url_set(url, CURLUPART_URL, copy, CURLU_URLENCODE) != CURLUE_OK)
+  if (curl_url_set(parts, CURLUPART_URL, copy, CURLU_URLENCODE) != CURLUE_OK)
     return hf_error_set(reterr, HF_ERR_INVALID, "malformed url");
-  int r = read_all(origin, url);
+  int r = read_all(origin, parts);
   if (r == 0)
     return 0;
   hf_origin_deinit(origin);

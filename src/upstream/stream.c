@@ -70,6 +70,7 @@ static void on_head(struct hf_exchange *exchange) {
     return;
   }
   stream->wanted = false;
+  stream->http->pool.options.max_connections = stream->http->max_connections;
   if (response->status != 405)
     hf_log_event(stream->http->loop->log, HF_LOG_DEBUG, "upstream has no event stream of its own",
                  HF_LOG_STR("server", stream->http->server), HF_LOG_INT("status", response->status));
@@ -137,12 +138,14 @@ void hf_stream_start(struct hf_stream *stream) {
   struct hf_loop *loop = stream->http->loop;
   hf_stream_stop(stream);
   stream->wanted = true;
+  stream->http->pool.options.max_connections = stream->http->max_connections + 1;
   stream->failures = 0;
   hf_timer_set(loop, &stream->timer, loop->now); /* from the loop, for it may report */
 }
 
 void hf_stream_stop(struct hf_stream *stream) {
   stream->wanted = false;
+  stream->http->pool.options.max_connections = stream->http->max_connections;
   hf_exchange_cancel(&stream->exchange);
   hf_timer_stop(stream->http->loop, &stream->timer);
   hf_buf_reset(&stream->answer.last_id, 0);
