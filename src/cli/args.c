@@ -53,9 +53,9 @@ const struct hf_command hf_commands[] = {
 int hf_complain(enum hf_exit code, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  fputs("holdfast: ", stderr);
-  vfprintf(stderr, format, args);
-  fputc('\n', stderr);
+  (void)fputs("holdfast: ", stderr);
+  (void)vfprintf(stderr, format, args);
+  (void)fputc('\n', stderr);
   va_end(args);
   return (int)code;
 }

@@ -19,8 +19,10 @@ int hf_cmd_check(const struct hf_args *args) {
   struct hf_error error = {0};
   HF_CLEANUP_FREE char *found = NULL;
   const char *path = args->rest_count ? args->rest[0] : args->config;
-  if (!path)
-    path = found = hf_config_find(&error);
+  if (!path) {
+    found = hf_config_find(&error);
+    path = found;
+  }
   if (!path)
     return hf_complain(HF_EXIT_USAGE, "check: %s", error.text);
 

@@ -228,7 +228,12 @@ int hf_control_new(uv_loop_t *uv, const char *path, const struct hf_control_hand
                    struct hf_control **ret_control, struct hf_error *reterr) {
   struct hf_control *control = hf_calloc(1, sizeof *control);
   char *copy = hf_strndup(path, strlen(path));
-  int fd = control && copy ? bind_socket(path, reterr) : hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
+  if (!control || !copy) {
+    hf_free(copy);
+    hf_free(control);
+    return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
+  }
+  int fd = bind_socket(path, reterr);
   if (fd < 0) {
     hf_free(copy);
     hf_free(control);

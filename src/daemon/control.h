@@ -36,7 +36,7 @@ char *hf_control_path(void);
 int hf_control_new(uv_loop_t *uv, const char *path, const struct hf_control_handler *handler,
                    struct hf_control **ret_control, struct hf_error *reterr);
 
-void hf_control_answer(struct hf_control_peer *peer, struct hf_str answer);
+void hf_control_answer(struct hf_control_peer *peer, struct hf_str text);
 
 /* Closes everything and removes the socket. Memory goes once the loop has closed the handles. */
 void hf_control_free(struct hf_control *control);

@@ -151,7 +151,7 @@ static bool is_utf8(struct hf_str s) {
 }
 
 static bool opens_comment(const char *text, size_t at) {
-  return at == 0 || memchr(" \t\r\n,{}[]", text[at - 1], 9) != NULL;
+  return at == 0 || strchr(" \t\r\n,{}[]", text[at - 1]) != NULL;
 }
 
 /* Blanks out comments of the // and C kind where the text looks like JSON, keeping every position. */

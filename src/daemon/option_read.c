@@ -97,9 +97,9 @@ static void store_number(enum hf_option_type type, void *member, uint64_t number
 static void set_number(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
                        struct hf_str text, void *member) {
   char quoted[SHOWN_MAX + 8];
-  uint64_t number;
-  uint64_t min;
-  uint64_t max;
+  uint64_t number = 0;
+  uint64_t min = 0;
+  uint64_t max = 0;
   int r = read_number(option->type, text, &number);
   if (r == HF_ERR_SYNTAX) {
     hf_problems_error(reader->problems, node->place, "%s: %s is not %s", option->path, shown(option, node, quoted),

@@ -44,7 +44,7 @@ static bool comes_before(const struct hf_problem *a, const struct hf_problem *b)
 }
 
 int hf_problems_print(const struct hf_problems *problems, const char *file, struct hf_buf *out) {
-  size_t order[HF_PROBLEMS_MAX];
+  size_t order[HF_PROBLEMS_MAX] = {0};
   for (size_t i = 0; i < problems->count; i++) {
     size_t at = i;
     for (; at > 0 && comes_before(&problems->item[i], &problems->item[order[at - 1]]); at--)

@@ -188,7 +188,7 @@ static void check_headers(const struct hf_reader *reader, const struct hf_node *
       hf_problems_error(reader->problems, h->place, "headers: '%.*s' is set by holdfast itself", shown_len(h->key),
                         h->key.ptr);
   }
-  for (size_t i = 0; i < server->headers.count; i++)
+  for (size_t i = 0; headers && i < server->headers.count; i++)
     if (has_control(server->headers.item[i]))
       hf_problems_error(reader->problems, headers->place, "headers: a value holds a line break or control character");
 }
