@@ -36,6 +36,8 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   if (options->server.ptr && !hf_str_equal(options->server, HF_STR("files")))
     return HF_ERR_NOTFOUND;
   struct hf_client *client = hf_calloc(1, sizeof(*client));
+  if (!client)
+    return HF_ERR_NOMEM;
   *client = (struct hf_client){.fx = fx, .ops = options->ops, .owner = options->owner, .era = options->era};
   fx->clients++;
   fx->last_client = client;
@@ -81,7 +83,7 @@ struct hf_str hf_client_version(const struct hf_client *client) {
 static void say(struct hf_reply *reply, const char *text, bool last) {
   struct hf_pieces pieces;
   hf_pieces_init(&pieces);
-  assert_int_equal(hf_pieces_add_copy(&pieces, hf_str_from(text)), 0);
+  (void)hf_pieces_add_copy(&pieces, hf_str_from(text)); /* empty where a test takes the memory away */
   if (last)
     reply->ops->finish(reply, 200, &pieces);
   else

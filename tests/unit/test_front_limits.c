@@ -461,6 +461,31 @@ static void front_limits__reload_changes_who_may_come_in(void **state) {
   fixture_stop(&fx);
 }
 
+/* Whatever allocation fails, that request alone suffers. */
+static void front_limits__want_of_memory_harms_one_request(void **state) {
+  struct fixture fx;
+  (void)state;
+  fixture_start(&fx, fixture_settings());
+  for (long n = 0; n < 48; n++) {
+    int fd = fixture_connect(&fx);
+    turns(&fx, 2);
+    hf_alloc_fail_after(n);
+    const char *text = fixture_post("Accept: text/event-stream\r\n", INIT);
+    fixture_send(&fx, fd, text, strlen(text));
+    text = fixture_read(&fx, fd, NULL);
+    hf_alloc_fail_after(-1);
+    if (text[0] != '\0' && !strstr(text, "HTTP/1.1 200") && !strstr(text, "HTTP/1.1 500") &&
+        !strstr(text, "HTTP/1.1 404"))
+      fail_msg("allocation %ld: '%s'", n, text);
+    (void)close(fd);
+    turns(&fx, 2);
+    assert_has(fixture_ask(&fx, HEALTH), "HTTP/1.1 200");
+    fixture_stop(&fx);
+    fixture_start(&fx, fixture_settings());
+  }
+  fixture_stop(&fx);
+}
+
 static void front_limits__beyond_loopback_only_with_tokens(void **state) {
   (void)state;
   uv_loop_t uv;
@@ -505,6 +530,7 @@ int main(void) {
       cmocka_unit_test(front_limits__without_descriptors_accepting_pauses),
       cmocka_unit_test(front_limits__draining_ends_streams_and_answers_calls),
       cmocka_unit_test(front_limits__reload_changes_who_may_come_in),
+      cmocka_unit_test(front_limits__want_of_memory_harms_one_request),
       cmocka_unit_test(front_limits__beyond_loopback_only_with_tokens),
   };
   return cmocka_run_group_tests_name("front_limits", tests, NULL, NULL);
