@@ -237,7 +237,7 @@ static void act(struct hf_connect *connect, curl_socket_t socket, int flags) {
 static void on_watch(uv_poll_t *poll, int status, int events) {
   struct watch *watch = HF_CONTAINER_OF(poll, struct watch, poll);
   struct hf_connect *connect = watch->connect;
-  if (!connect || !connect->multi)
+  if (!connect || !connect->multi || connect->lookup)
     return;
   advance(connect);
   int flags = status < 0 ? CURL_CSELECT_ERR : 0;
