@@ -13,8 +13,8 @@ static void drain_due(struct hf_timer *timer);
 
 static void server_free(struct hf_server *server) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &server->own)
-  hf_instance_retire(HF_CONTAINER_OF(it, struct hf_instance, link));
+  HF_LIST_FOREACH (it, tmp, &server->own)
+    hf_instance_retire(HF_CONTAINER_OF(it, struct hf_instance, link));
   if (server->shared)
     hf_instance_retire(server->shared);
   hf_list_remove(&server->link);
@@ -72,6 +72,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->clients);
   hf_list_init(&gateway->waiting);
   hf_list_init(&gateway->subscriptions);
+  hf_list_init(&gateway->ending);
   hf_map_init(&gateway->by_name, SERVERS_MAX);
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
@@ -93,9 +94,12 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
 void hf_gateway_free(struct hf_gateway *gateway) {
   if (!gateway)
     return;
+  gateway->closing = true;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->servers)
-  server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+  HF_LIST_FOREACH (it, tmp, &gateway->servers)
+    server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+  HF_LIST_FOREACH (it, tmp, &gateway->ending)
+    hf_instance_free(HF_CONTAINER_OF(it, struct hf_instance, link));
   hf_job_cancel(&gateway->wake);
   hf_job_cancel(&gateway->announce);
   hf_timer_deinit(gateway->loop, &gateway->drain_timer);
@@ -109,7 +113,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
 
 void hf_gateway_start(struct hf_gateway *gateway) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
     if (server->shared && server->settings->start == HF_START_EAGER)
       hf_instance_start(server->shared);
@@ -129,7 +133,7 @@ struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_
 
 static struct hf_instance *own_instance(struct hf_server *server, struct hf_client *client) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &server->own) {
+  HF_LIST_FOREACH (it, tmp, &server->own) {
     struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
     if (instance->client == client)
       return instance;
@@ -177,7 +181,7 @@ static void wake_waiting(struct hf_job *job) {
 
 static void mark_changed(struct hf_gateway *gateway, const struct hf_instance *instance, unsigned kinds) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->clients) {
+  HF_LIST_FOREACH (it, tmp, &gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
     bool sees = !instance || (instance->client ? instance->client == client
                                                : !client->server || hf_str_equal(hf_str_from(client->server),
@@ -195,7 +199,7 @@ void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *ins
 static void announce_changes(struct hf_job *job) {
   struct hf_gateway *gateway = HF_CONTAINER_OF(job, struct hf_gateway, announce);
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->clients) {
+  HF_LIST_FOREACH (it, tmp, &gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
     unsigned changed = client->changed;
     client->changed = 0;
@@ -222,8 +226,8 @@ static void adopt(struct hf_instance *instance, struct hf_settings *config, cons
 static void keep_server(struct hf_server *server, struct hf_settings *config,
                         const struct hf_server_settings *settings) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &server->own)
-  adopt(HF_CONTAINER_OF(it, struct hf_instance, link), config, settings);
+  HF_LIST_FOREACH (it, tmp, &server->own)
+    adopt(HF_CONTAINER_OF(it, struct hf_instance, link), config, settings);
   if (server->shared)
     adopt(server->shared, config, settings);
   hf_settings_free(server->config);
@@ -248,7 +252,7 @@ static int make_changed_servers(struct hf_gateway *gateway, struct hf_settings *
 
 static struct hf_server *take_made(struct hf_list *made, const struct hf_server_settings *settings) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, made) {
+  HF_LIST_FOREACH (it, tmp, made) {
     struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
     if (server->settings == settings) {
       hf_list_remove(&server->link);
@@ -268,8 +272,8 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
     r = hf_map_put(&by_name, settings->servers[i].name, gateway); /* reserves the place */
   if (r < 0) {
-    HF_LIST_FOREACH(it, tmp, &made)
-    server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+    HF_LIST_FOREACH (it, tmp, &made)
+      server_free(HF_CONTAINER_OF(it, struct hf_server, link));
     hf_map_deinit(&by_name);
     return hf_error_set(reterr, r, "cannot set up the new servers: %s", hf_err_text(r));
   }
@@ -283,9 +287,9 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
     hf_list_push_back(&order, &server->link);
     (void)hf_map_put(&by_name, server->settings->name, server);
   }
-  HF_LIST_FOREACH(it, tmp, &gateway->servers)
-  server_free(HF_CONTAINER_OF(it, struct hf_server, link));
-  HF_LIST_FOREACH(it, tmp, &order) {
+  HF_LIST_FOREACH (it, tmp, &gateway->servers)
+    server_free(HF_CONTAINER_OF(it, struct hf_server, link));
+  HF_LIST_FOREACH (it, tmp, &order) {
     hf_list_remove(it);
     hf_list_push_back(&gateway->servers, it);
   }
@@ -304,9 +308,9 @@ void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void 
   gateway->drained = done;
   gateway->drained_ctx = ctx;
   struct hf_list *client_it, *client_tmp, *it, *tmp;
-  HF_LIST_FOREACH(client_it, client_tmp, &gateway->clients) {
+  HF_LIST_FOREACH (client_it, client_tmp, &gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(client_it, struct hf_client, link);
-    HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+    HF_LIST_FOREACH (it, tmp, &client->exchanges) {
       struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
       if (exchange->stage == HF_STAGE_LISTENING)
         hf_subscription_end_listen(exchange);
@@ -316,15 +320,45 @@ void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void 
   hf_timer_set(gateway->loop, &gateway->drain_timer, hf_time_add(gateway->loop->now, wait));
 }
 
-/* Time is up, or nothing is left: what still runs is answered as it stands. */
-static void drain_due(struct hf_timer *timer) {
-  struct hf_gateway *gateway = HF_CONTAINER_OF(timer, struct hf_gateway, drain_timer);
-  struct hf_list *client_it, *client_tmp, *it, *tmp;
-  HF_LIST_FOREACH(client_it, client_tmp, &gateway->clients) {
-    struct hf_client *client = HF_CONTAINER_OF(client_it, struct hf_client, link);
-    HF_LIST_FOREACH(it, tmp, &client->exchanges)
-    hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+static void stop_upstream(struct hf_instance *instance) {
+  if (hf_instance_running(instance))
+    instance->upstream->ops->stop(instance->upstream);
+}
+
+static void stop_upstreams(struct hf_gateway *gateway) {
+  struct hf_list *it, *tmp, *own_it, *own_tmp;
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    if (server->shared)
+      stop_upstream(server->shared);
+    HF_LIST_FOREACH (own_it, own_tmp, &server->own)
+      stop_upstream(HF_CONTAINER_OF(own_it, struct hf_instance, link));
   }
+}
+
+static bool any_running(struct hf_gateway *gateway) {
+  struct hf_list *it, *tmp, *own_it, *own_tmp;
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
+    struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    if (server->shared && hf_instance_running(server->shared))
+      return true;
+    HF_LIST_FOREACH (own_it, own_tmp, &server->own)
+      if (hf_instance_running(HF_CONTAINER_OF(own_it, struct hf_instance, link)))
+        return true;
+  }
+  return !hf_list_empty(&gateway->ending);
+}
+
+static void cancel_calls(struct hf_gateway *gateway) {
+  struct hf_list *client_it, *client_tmp, *it, *tmp;
+  HF_LIST_FOREACH (client_it, client_tmp, &gateway->clients) {
+    struct hf_client *client = HF_CONTAINER_OF(client_it, struct hf_client, link);
+    HF_LIST_FOREACH (it, tmp, &client->exchanges)
+      hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+  }
+}
+
+static void end_drain(struct hf_gateway *gateway) {
   void (*done)(void *ctx) = gateway->drained;
   gateway->drained = NULL;
   hf_timer_stop(gateway->loop, &gateway->drain_timer);
@@ -332,8 +366,27 @@ static void drain_due(struct hf_timer *timer) {
     done(gateway->drained_ctx);
 }
 
+/* First the calls' time is up (or none is left): what still runs is answered as it stands. Then the upstreams'. */
+static void drain_due(struct hf_timer *timer) {
+  struct hf_gateway *gateway = HF_CONTAINER_OF(timer, struct hf_gateway, drain_timer);
+  if (gateway->stopping) {
+    end_drain(gateway);
+    return;
+  }
+  cancel_calls(gateway);
+  gateway->stopping = true;
+  stop_upstreams(gateway);
+  hf_timer_set(gateway->loop, &gateway->drain_timer,
+               hf_time_add(gateway->loop->now, any_running(gateway) ? HF_STOP_WAIT : 0));
+}
+
+void hf_gateway_upstream_ended(struct hf_gateway *gateway) {
+  if (gateway->stopping && gateway->drained && !gateway->closing && !any_running(gateway))
+    hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
+}
+
 void hf_gateway_call_ended(struct hf_gateway *gateway) {
   gateway->calls--;
-  if (gateway->draining && gateway->calls == 0 && gateway->drained)
+  if (gateway->draining && !gateway->stopping && gateway->calls == 0 && gateway->drained)
     hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
 }

@@ -47,13 +47,16 @@ struct hf_gateway {
   struct hf_job wake;     /* looks through them */
   struct hf_job announce; /* tells clients what has changed */
   struct hf_list subscriptions;
+  struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
   size_t calls; /* in flight */
   size_t own_instances;
   uint64_t next_id; /* upstream ids, question ids: never used twice */
   uint64_t next_call;
   uint64_t late_answers;
-  bool draining;
+  bool draining; /* no new calls */
+  bool stopping; /* no calls are left, and the upstreams have been told to stop */
+  bool closing;  /* being freed: nothing is waited for */
   void (*drained)(void *ctx);
   void *drained_ctx;
   struct hf_timer drain_timer;
@@ -73,7 +76,11 @@ void hf_gateway_free(struct hf_gateway *gateway);
  * them; changed and removed ones end when their calls have; parked ones are tried again. */
 int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, struct hf_error *reterr);
 
-/* No new calls; `done` is called when those in flight have ended, or been answered because time was up. */
+/* How long an upstream that is told to stop is waited for. */
+#define HF_STOP_WAIT HF_SECONDS(5)
+
+/* No new calls. When those in flight have ended, or been answered because time was up, the upstreams are stopped;
+ * `done` is called when they have, or have had their time to. */
 void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void *ctx);
 
 /* Prometheus text. */
@@ -98,6 +105,9 @@ void hf_gateway_wake(struct hf_gateway *gateway);
 
 /* A list of this instance has changed for those who have seen it. */
 void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, enum hf_list_kind kind);
+
+/* An upstream has stopped, whatever the reason: the last one of a drain ends the drain. */
+void hf_gateway_upstream_ended(struct hf_gateway *gateway);
 
 /* A call has ended: the last one of a drain ends the drain. */
 void hf_gateway_call_ended(struct hf_gateway *gateway);

@@ -16,12 +16,11 @@ enum { OWN_REQUEST_MAX = 1 << 16 };
 
 static void probe(struct hf_instance *instance);
 static void provider_due(struct hf_timer *timer);
+static void end_stopped(struct hf_job *job);
 static void upstream_changed(void *owner, const struct hf_upstream_status *status);
 static void upstream_message(void *owner, const struct hf_message *message);
 
 static const struct hf_upstream_events upstream_events = {upstream_changed, upstream_message};
-
-static void instance_free(struct hf_instance *instance);
 
 int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, const struct hf_server_settings *settings,
                     struct hf_client *client, struct hf_str capabilities, struct hf_instance **ret_instance) {
@@ -37,6 +36,7 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
   instance->log_level = -1;
   hf_list_init(&instance->link);
   hf_list_init(&instance->exchanges);
+  hf_job_init(&instance->end, end_stopped);
 
   int r = hf_timer_init(gateway->loop, &instance->provider_timer, provider_due);
   for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
@@ -52,7 +52,7 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
     r = gateway->factory.open(gateway->factory.ctx, settings, capabilities, &upstream_events, instance,
                               &instance->upstream);
   if (r < 0) {
-    instance_free(instance);
+    hf_instance_free(instance);
     return r;
   }
   *ret_instance = instance;
@@ -66,19 +66,22 @@ static void forget_hello(struct hf_instance *instance) {
   instance->version = instance->server_info = instance->instructions = NULL;
 }
 
-static void instance_free(struct hf_instance *instance) {
+void hf_instance_free(struct hf_instance *instance) {
   if (instance->upstream)
     instance->upstream->ops->free(instance->upstream);
   for (int kind = 0; kind < HF_LIST_COUNT; kind++)
     hf_listing_deinit(&instance->lists[kind]);
   hf_timer_deinit(instance->gateway->loop, &instance->provider_timer);
   hf_provider_unref(instance->provider);
+  hf_job_cancel(&instance->end);
   hf_list_remove(&instance->link);
   forget_hello(instance);
   hf_free(instance->reason);
   hf_settings_free(instance->config);
   hf_settings_free(instance->opened_with);
+  struct hf_gateway *gateway = instance->gateway;
   hf_free(instance);
+  hf_gateway_upstream_ended(gateway);
 }
 
 struct hf_instance *hf_instance_ref(struct hf_instance *instance) {
@@ -86,9 +89,27 @@ struct hf_instance *hf_instance_ref(struct hf_instance *instance) {
   return instance;
 }
 
+bool hf_instance_running(const struct hf_instance *instance) {
+  return instance->phase == HF_UPSTREAM_READY || instance->phase == HF_UPSTREAM_STARTING;
+}
+
+/* A server is given the time to write down what it has to. */
 void hf_instance_unref(struct hf_instance *instance) {
-  if (instance && --instance->refs == 0)
-    instance_free(instance);
+  if (!instance || --instance->refs > 0)
+    return;
+  struct hf_gateway *gateway = instance->gateway;
+  if (gateway->closing || !hf_instance_running(instance)) {
+    hf_instance_free(instance);
+    return;
+  }
+  instance->stopping = true;
+  hf_list_push_back(&gateway->ending, &instance->link);
+  instance->upstream->ops->stop(instance->upstream);
+  hf_timer_set(gateway->loop, &instance->provider_timer, hf_time_add(gateway->loop->now, HF_STOP_WAIT));
+}
+
+static void end_stopped(struct hf_job *job) {
+  hf_instance_free(HF_CONTAINER_OF(job, struct hf_instance, end));
 }
 
 void hf_instance_retire(struct hf_instance *instance) {
@@ -162,7 +183,10 @@ void hf_instance_step(struct hf_instance *instance, const struct hf_provider_eve
 
 static void provider_due(struct hf_timer *timer) {
   struct hf_instance *instance = HF_CONTAINER_OF(timer, struct hf_instance, provider_timer);
-  hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
+  if (instance->stopping)
+    hf_instance_free(instance);
+  else
+    hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
 }
 
 static char *copy_raw(struct hf_str raw) {
@@ -250,6 +274,11 @@ static void upstream_changed(void *owner, const struct hf_upstream_status *statu
   instance->retry_at = status->retry_at;
   hf_free(instance->reason);
   instance->reason = copy_raw(status->reason);
+  if (instance->stopping) {
+    if (!hf_instance_running(instance))
+      hf_job_defer(instance->gateway->loop, &instance->end);
+    return;
+  }
 
   switch (status->phase) {
   case HF_UPSTREAM_READY:
@@ -271,6 +300,8 @@ static void upstream_changed(void *owner, const struct hf_upstream_status *statu
     break;
   }
   hf_gateway_wake(instance->gateway);
+  if (!hf_instance_running(instance))
+    hf_gateway_upstream_ended(instance->gateway);
 }
 
 static bool list_kind_of(enum hf_method changed, enum hf_list_kind *ret_kind) {

@@ -26,7 +26,9 @@ struct hf_instance {
   const struct hf_server_settings *settings; /* in `config` */
   struct hf_settings *opened_with;           /* what the upstream borrows from; outlives reloads */
   unsigned refs;
-  bool retired; /* no new exchange comes; freed with the last reference */
+  bool retired;      /* no new exchange comes; ends with the last reference */
+  bool stopping;     /* nobody refers to it; freed when its upstream has stopped, or has had its time to */
+  struct hf_job end; /* frees it outside the upstream's own callback */
 
   struct hf_upstream *upstream;
   enum hf_upstream_phase phase;
@@ -56,8 +58,15 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
 struct hf_instance *hf_instance_ref(struct hf_instance *instance);
 void hf_instance_unref(struct hf_instance *instance);
 
-/* Takes it out of service: what is under way goes on, then the upstream is stopped and freed. Drops a reference. */
+/* Takes it out of service: what is under way goes on, then the upstream is stopped politely and freed. Drops a
+ * reference. */
 void hf_instance_retire(struct hf_instance *instance);
+
+/* False once the upstream has nothing left to stop. */
+bool hf_instance_running(const struct hf_instance *instance);
+
+/* Frees one that is stopping, at once. */
+void hf_instance_free(struct hf_instance *instance);
 
 /* Asks the upstream to start. */
 void hf_instance_start(struct hf_instance *instance);

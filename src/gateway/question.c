@@ -120,7 +120,7 @@ void hf_question_ask(struct hf_instance *instance, struct hf_exchange *exchange,
 
 static struct hf_question *find(struct hf_client *client, struct hf_str id) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &client->questions) {
+  HF_LIST_FOREACH (it, tmp, &client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     char text[QUESTION_ID_MAX];
     int n = write_id(question, text);
@@ -168,7 +168,7 @@ static void tell_void(struct hf_question *question) {
 
 void hf_question_void(struct hf_exchange *exchange) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &exchange->client->questions) {
+  HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     if (question->exchange != exchange)
       continue;
@@ -179,7 +179,7 @@ void hf_question_void(struct hf_exchange *exchange) {
 
 void hf_question_close(struct hf_client *client) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &client->questions) {
+  HF_LIST_FOREACH (it, tmp, &client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
     question_free(question);

@@ -81,7 +81,7 @@ int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out) {
   hf_json_write_key(&w, "servers");
   hf_json_write_array(&w);
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
     struct hf_instance *instance = shown_instance(server);
     hf_json_write_object(&w);
@@ -111,7 +111,7 @@ bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out) {
   hf_json_write_object(&w);
   bool usable = hf_list_empty(&gateway->servers);
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
     struct hf_instance *instance = shown_instance(server);
     bool failed = server->settings->disabled ||
@@ -173,13 +173,13 @@ static int write_gauge(struct hf_gateway *gateway, size_t gauge, struct hf_buf *
   int r =
       hf_buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", gauges[gauge].name, gauges[gauge].help, gauges[gauge].name);
   struct hf_list *it, *tmp, *own_it, *own_tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->servers) {
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
     struct totals totals = {.server = server->settings->name};
     if (server->shared)
       add_totals(&totals, server->shared);
-    HF_LIST_FOREACH(own_it, own_tmp, &server->own)
-    add_totals(&totals, HF_CONTAINER_OF(own_it, struct hf_instance, link));
+    HF_LIST_FOREACH (own_it, own_tmp, &server->own)
+      add_totals(&totals, HF_CONTAINER_OF(own_it, struct hf_instance, link));
     if (r == 0)
       r = hf_buf_printf(out, "%s{server=", gauges[gauge].name);
     if (r == 0)

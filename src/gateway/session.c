@@ -68,9 +68,9 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
 
 static void retire_own_instances(struct hf_client *client) {
   struct hf_list *server_it, *server_tmp, *it, *tmp;
-  HF_LIST_FOREACH(server_it, server_tmp, &client->gateway->servers) {
+  HF_LIST_FOREACH (server_it, server_tmp, &client->gateway->servers) {
     struct hf_server *server = HF_CONTAINER_OF(server_it, struct hf_server, link);
-    HF_LIST_FOREACH(it, tmp, &server->own) {
+    HF_LIST_FOREACH (it, tmp, &server->own) {
       struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
       if (instance->client == client)
         hf_instance_retire(instance);
@@ -80,7 +80,7 @@ static void retire_own_instances(struct hf_client *client) {
 
 void hf_client_close(struct hf_client *client) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+  HF_LIST_FOREACH (it, tmp, &client->exchanges) {
     struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
     if (exchange->reply)
       exchange->reply->exchange = NULL;
@@ -355,7 +355,7 @@ static void handle_cancelled(struct hf_client *client, const struct hf_message *
   struct hf_list *it, *tmp;
   if (!id.ptr)
     return;
-  HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+  HF_LIST_FOREACH (it, tmp, &client->exchanges) {
     struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
     if (!hf_str_equal(exchange->request.id, id) || exchange->request.method == HF_METHOD_INITIALIZE)
       continue;
@@ -372,7 +372,7 @@ static void forward_to_own(struct hf_client *client, const struct hf_message *me
   struct hf_list *it, *tmp;
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
-    HF_LIST_FOREACH(it, tmp, &server->own) {
+    HF_LIST_FOREACH (it, tmp, &server->own) {
       struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
       if (instance->client != client)
         continue;

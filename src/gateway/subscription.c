@@ -29,7 +29,7 @@ int hf_subscription_add(struct hf_client *client, struct hf_instance *instance, 
                         struct hf_str uri) {
   struct hf_list *it, *tmp;
   size_t count = 0;
-  HF_LIST_FOREACH(it, tmp, &client->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &client->gateway->subscriptions) {
     struct subscription *other = HF_CONTAINER_OF(it, struct subscription, link);
     if (other->client != client)
       continue;
@@ -53,7 +53,7 @@ int hf_subscription_add(struct hf_client *client, struct hf_instance *instance, 
 
 bool hf_subscription_wanted(const struct hf_instance *instance, struct hf_str uri) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
     const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->instance == instance && hf_str_equal(subscription->uri, uri))
       return true;
@@ -73,7 +73,7 @@ static void unsubscribe_upstream(struct hf_instance *instance, struct hf_str uri
 
 void hf_subscription_remove(struct hf_client *client, struct hf_str uri) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &client->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &client->gateway->subscriptions) {
     struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->client == client && !subscription->listen && hf_str_equal(subscription->uri, uri))
       subscription_free(subscription);
@@ -83,7 +83,7 @@ void hf_subscription_remove(struct hf_client *client, struct hf_str uri) {
 /* Frees those that match; the last one of a URI is undone at the server. */
 static void forget(struct hf_gateway *gateway, const struct hf_client *client, const struct hf_exchange *listen) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &gateway->subscriptions) {
     struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if ((client && subscription->client != client) || (listen && subscription->listen != listen))
       continue;
@@ -106,7 +106,7 @@ void hf_subscription_forget_listen(struct hf_exchange *listen) {
 
 void hf_subscription_forget_instance(struct hf_instance *instance) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
     struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->instance == instance)
       subscription_free(subscription);
@@ -130,7 +130,7 @@ static void renew_listen(struct hf_instance *instance) {
   hf_json_write_array(&w);
   bool any = false;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
     const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->instance != instance)
       continue;
@@ -152,7 +152,7 @@ void hf_subscription_renew(struct hf_instance *instance) {
     return;
   }
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
     const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->instance != instance)
       continue;
@@ -185,7 +185,7 @@ static void send(struct hf_client *client, struct hf_exchange *listen, const str
 
 static void deliver_update(struct hf_instance *instance, const struct hf_message *message) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->subscriptions) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
     const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
     if (subscription->instance == instance && hf_str_equal(subscription->uri, message->uri))
       send(subscription->client, subscription->listen, message);
@@ -207,7 +207,7 @@ void hf_subscription_deliver(struct hf_instance *instance, const struct hf_messa
       message->method == HF_METHOD_PROGRESS)
     return;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &instance->gateway->clients) {
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
     if (client->era != HF_ERA_LEGACY || !client->initialized || !sees(client, instance))
       continue;
@@ -348,7 +348,7 @@ void hf_subscription_announce(struct hf_client *client, enum hf_list_kind kind) 
     return;
   }
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &client->exchanges) {
+  HF_LIST_FOREACH (it, tmp, &client->exchanges) {
     struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
     if (exchange->stage != HF_STAGE_LISTENING || !(exchange->listens & 1U << kind))
       continue;

@@ -106,7 +106,7 @@ static void op_post(struct hf_upstream *head, struct hf_attempt_ref *about, stru
 }
 
 static void op_stop(struct hf_upstream *head) {
-  (void)head;
+  ((struct fake_upstream *)head)->stopping = true;
 }
 
 static void op_free(struct hf_upstream *head) {
@@ -197,6 +197,12 @@ static bool is_list(enum hf_method method) {
 
 /* What an upstream does by itself: gets ready, and answers lists. Returns true if it did something. */
 static bool act(struct fake_upstream *upstream) {
+  if (upstream->stopping) {
+    upstream->stopping = false;
+    upstream->phase = HF_UPSTREAM_IDLE;
+    report(upstream, HF_EVIDENCE_NONE, NULL);
+    return true;
+  }
   const struct fake_server *server = behaviour(upstream);
   if (upstream->phase == HF_UPSTREAM_STARTING && server->hello) {
     upstream_ready(upstream);

@@ -35,6 +35,7 @@ struct fake_upstream {
   char capabilities[256]; /* as declared to it */
   unsigned starts;
   unsigned revivals;
+  bool stopping; /* told to stop, not stopped yet */
   bool freed;
   struct hf_attempt_ref *sent[WORLD_SENT_MAX]; /* lists are answered at once and not kept */
   size_t sent_count;

@@ -625,6 +625,7 @@ static void gateway__draining_answers_what_does_not_end_in_time(void **state) {
   assert_false(drained);
   world_run(&world, HF_SECONDS(2));
   assert_true(drained);
+  assert_int_equal(world_upstream(&world, "files")->phase, HF_UPSTREAM_IDLE);
   assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\",\"reason\":\"cancelled\""));
   reply_deinit(&reply);
   reply_deinit(&late);
@@ -654,6 +655,9 @@ static void gateway__a_reload_drops_no_call_and_keeps_what_is_unchanged(void **s
   assert_false(gone->freed);
   upstream_answer(ref, "{\"content\":\"still here\"}");
   assert_non_null(strstr(reply.answer, "still here"));
+  assert_true(gone->stopping); /* politely, and only now */
+  assert_false(gone->freed);
+  world_run(&world, 0);
   assert_true(gone->freed);
 
   client_send(&world, &client, &list, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
