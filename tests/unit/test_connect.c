@@ -367,6 +367,12 @@ static void connect__calls_a_broken_handshake_by_its_name(void **state) {
 }
 
 int main(void) {
+  /* The servers here are on loopback, whatever proxy the machine wants for others. */
+  unsetenv("http_proxy");
+  unsetenv("https_proxy");
+  unsetenv("HTTPS_PROXY");
+  unsetenv("all_proxy");
+  unsetenv("ALL_PROXY");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(connect__names_each_way_of_failing),
       cmocka_unit_test_teardown(connect__isnt_held_up_by_a_resolver_that_hangs, release_resolvers),

@@ -1019,6 +1019,12 @@ static void http__reports_opened_later(void **state) {
 }
 
 int main(void) {
+  /* The servers here are on loopback, whatever proxy the machine wants for others. */
+  unsetenv("http_proxy");
+  unsetenv("https_proxy");
+  unsetenv("HTTPS_PROXY");
+  unsetenv("all_proxy");
+  unsetenv("ALL_PROXY");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(http__delivers_a_json_answer),
       cmocka_unit_test(http__reads_answers_that_come_byte_by_byte),
