@@ -83,8 +83,8 @@ static void dismantle(struct hf_connect *connect) {
   connect->easy = NULL;
   connect->multi = NULL;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &connect->watches)
-  stop_watch(HF_CONTAINER_OF(it, struct watch, link));
+  HF_LIST_FOREACH (it, tmp, &connect->watches)
+    stop_watch(HF_CONTAINER_OF(it, struct watch, link));
   if (connect->lookup) {
     connect->lookup->connect = NULL;
     uv_cancel((uv_req_t *)&connect->lookup->request);

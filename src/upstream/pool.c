@@ -41,17 +41,17 @@ void hf_pool_deinit(struct hf_pool *pool) {
   if (!pool->connector)
     return;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &pool->waiting)
-  hf_pool_withdraw(pool, HF_CONTAINER_OF(it, struct hf_ticket, link));
-  HF_LIST_FOREACH(it, tmp, &pool->attempts) {
+  HF_LIST_FOREACH (it, tmp, &pool->waiting)
+    hf_pool_withdraw(pool, HF_CONTAINER_OF(it, struct hf_ticket, link));
+  HF_LIST_FOREACH (it, tmp, &pool->attempts) {
     struct attempt *attempt = HF_CONTAINER_OF(it, struct attempt, link);
     hf_connect_cancel(attempt->connect);
     free_attempt(attempt);
   }
-  HF_LIST_FOREACH(it, tmp, &pool->idle)
-  hf_connection_close(HF_CONTAINER_OF(it, struct hf_connection, link));
-  HF_LIST_FOREACH(it, tmp, &pool->busy)
-  hf_connection_close(HF_CONTAINER_OF(it, struct hf_connection, link));
+  HF_LIST_FOREACH (it, tmp, &pool->idle)
+    hf_connection_close(HF_CONTAINER_OF(it, struct hf_connection, link));
+  HF_LIST_FOREACH (it, tmp, &pool->busy)
+    hf_connection_close(HF_CONTAINER_OF(it, struct hf_connection, link));
   hf_job_cancel(&pool->job);
   hf_timer_deinit(pool->connector->loop, &pool->timer);
   pool->connector = NULL;
@@ -338,7 +338,7 @@ void hf_connection_release(struct hf_connection *connection, struct hf_str hint)
 static hf_time close_expired(struct hf_pool *pool, hf_time now) {
   hf_time next = HF_TIME_NEVER;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &pool->idle) {
+  HF_LIST_FOREACH (it, tmp, &pool->idle) {
     struct hf_connection *connection = HF_CONTAINER_OF(it, struct hf_connection, link);
     if (connection->idle_until <= now)
       hf_connection_close(connection);
@@ -355,7 +355,7 @@ static void on_timer(struct hf_timer *timer) {
   hf_time next = close_expired(pool, now);
   struct hf_ticket *expired = NULL;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &pool->waiting) {
+  HF_LIST_FOREACH (it, tmp, &pool->waiting) {
     struct hf_ticket *ticket = HF_CONTAINER_OF(it, struct hf_ticket, link);
     if (ticket->connect_by <= now && !expired)
       expired = ticket;
