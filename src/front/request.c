@@ -5,7 +5,7 @@
 #include "front/rules.h"
 #include "mcp/compose.h"
 
-enum { ENDPOINT_MAX = 256 };
+enum { ENDPOINT_MAX = 256, PARAM_HEADERS_MAX = 64 };
 
 struct hf_request *hf_request_new(struct hf_front_http *front, const char *target) {
   struct hf_request *request = hf_calloc(1, sizeof(*request));
@@ -372,6 +372,34 @@ static struct hf_session *session_for(struct hf_request *request) {
   return session;
 }
 
+struct param_headers {
+  struct hf_header item[PARAM_HEADERS_MAX];
+  size_t count;
+};
+
+static enum MHD_Result collect_param(void *context, enum MHD_ValueKind kind, const char *key, const char *value) {
+  struct param_headers *params = context;
+  (void)kind;
+  struct hf_str name = hf_str_from(key);
+  struct hf_str prefix = HF_STR("Mcp-Param-");
+  if (name.len <= prefix.len || !hf_str_equal_nocase((struct hf_str){name.ptr, prefix.len}, prefix))
+    return MHD_YES;
+  if (params->count < PARAM_HEADERS_MAX)
+    params->item[params->count++] = (struct hf_header){name, hf_str_trim(hf_str_from(value ? value : ""))};
+  return MHD_YES;
+}
+
+/* Headers that repeat arguments are the gateway's to compare: only it knows the tool's schema. */
+static void hand_over_modern(struct hf_request *request, struct hf_message *message) {
+  struct param_headers params = {.count = 0};
+  MHD_get_connection_values(request->connection->mhd, MHD_HEADER_KIND, collect_param, &params);
+  struct hf_reply *reply = &request->reply;
+  reply->has_headers = true;
+  reply->headers = params.item;
+  reply->header_count = params.count;
+  hf_client_handle(request->session->client, message, reply);
+}
+
 static void hand_over(struct hf_request *request, struct hf_message *message) {
   struct hf_session *session = session_for(request);
   if (!session)
@@ -387,7 +415,10 @@ static void hand_over(struct hf_request *request, struct hf_message *message) {
   request->waiting = true;
   request->since = request->front->loop->now;
   hf_list_push_back(&request->front->pending, &request->pending);
-  hf_client_handle(session->client, message, &request->reply);
+  if (hf_client_era(session->client) == HF_ERA_MODERN)
+    hand_over_modern(request, message);
+  else
+    hf_client_handle(session->client, message, &request->reply);
 }
 
 static void complete_post(struct hf_request *request) {
