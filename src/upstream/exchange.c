@@ -7,13 +7,14 @@ enum {
   JOINED_BODY_MAX = 16 << 10,
 };
 
-void hf_exchange_init(struct hf_exchange *exchange, struct hf_pool *pool, const struct hf_exchange_events *events) {
-  *exchange = (struct hf_exchange){.pool = pool, .events = events};
+void hf_http_exchange_init(struct hf_http_exchange *exchange, struct hf_pool *pool,
+                           const struct hf_http_exchange_events *events) {
+  *exchange = (struct hf_http_exchange){.pool = pool, .events = events};
   hf_buf_init(&exchange->head, HF_REQUEST_HEAD_MAX);
   hf_list_init(&exchange->ticket.link);
 }
 
-void hf_exchange_cancel(struct hf_exchange *exchange) {
+void hf_http_exchange_cancel(struct hf_http_exchange *exchange) {
   if (!exchange->active)
     return;
   exchange->active = false;
@@ -25,26 +26,26 @@ void hf_exchange_cancel(struct hf_exchange *exchange) {
   hf_buf_reset(&exchange->head, HF_REQUEST_HEAD_MAX);
 }
 
-void hf_exchange_deinit(struct hf_exchange *exchange) {
-  hf_exchange_cancel(exchange);
+void hf_http_exchange_deinit(struct hf_http_exchange *exchange) {
+  hf_http_exchange_cancel(exchange);
   hf_buf_deinit(&exchange->head);
 }
 
-const struct hf_http1_reader *hf_exchange_response(const struct hf_exchange *exchange) {
+const struct hf_http1_reader *hf_http_exchange_response(const struct hf_http_exchange *exchange) {
   return &exchange->connection->reader;
 }
 
-static void fail(struct hf_exchange *exchange, enum hf_evidence_kind kind, struct hf_str reason) {
-  hf_exchange_cancel(exchange);
+static void fail(struct hf_http_exchange *exchange, enum hf_evidence_kind kind, struct hf_str reason) {
+  hf_http_exchange_cancel(exchange);
   exchange->events->ended(exchange, &HF_EVIDENCE(kind), reason);
 }
 
-static bool is_written(const struct hf_exchange *exchange) {
+static bool is_written(const struct hf_http_exchange *exchange) {
   return exchange->written == exchange->total;
 }
 
 /* What is left to write, as parts. */
-static size_t unwritten(const struct hf_exchange *exchange, struct hf_str *parts) {
+static size_t unwritten(const struct hf_http_exchange *exchange, struct hf_str *parts) {
   size_t skip = exchange->written;
   size_t count = 0;
   size_t pieces = exchange->body ? exchange->body->count : 0;
@@ -62,7 +63,7 @@ static size_t unwritten(const struct hf_exchange *exchange, struct hf_str *parts
 
 static void on_readable(void *user, struct hf_connection *connection);
 
-static void write_some(struct hf_exchange *exchange) {
+static void write_some(struct hf_http_exchange *exchange) {
   struct hf_connection *connection = exchange->connection;
   struct hf_str parts[HF_WIRE_PARTS_MAX];
   size_t written = 0;
@@ -76,7 +77,7 @@ static void write_some(struct hf_exchange *exchange) {
 
 /* A write error is not the end by itself: the server may have answered before it closed, and that answer counts. */
 static void on_writable(void *user, struct hf_connection *connection) {
-  struct hf_exchange *exchange = user;
+  struct hf_http_exchange *exchange = user;
   if (exchange->write_failed) {
     on_readable(user, connection);
     if (connection->user == user)
@@ -88,7 +89,7 @@ static void on_writable(void *user, struct hf_connection *connection) {
   }
 }
 
-static void complete(struct hf_exchange *exchange) {
+static void complete(struct hf_http_exchange *exchange) {
   struct hf_connection *connection = exchange->connection;
   const struct hf_http1_reader *reader = &connection->reader;
   bool reusable = reader->keep_alive && is_written(exchange);
@@ -104,7 +105,7 @@ static void complete(struct hf_exchange *exchange) {
 }
 
 /* Works through bytes that came. Returns false when the exchange is over or was given up. */
-static bool digest(struct hf_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
+static bool digest(struct hf_http_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
   for (size_t at = 0;;) {
     enum hf_http1_event event;
     struct hf_str body = {NULL, 0};
@@ -137,7 +138,7 @@ static bool digest(struct hf_exchange *exchange, struct hf_connection *connectio
   }
 }
 
-static void end_of_stream(struct hf_exchange *exchange, struct hf_connection *connection, bool orderly) {
+static void end_of_stream(struct hf_http_exchange *exchange, struct hf_connection *connection, bool orderly) {
   if (orderly && hf_http1_read_eof(&connection->reader) == 0) {
     complete(exchange);
     return;
@@ -149,7 +150,7 @@ static void end_of_stream(struct hf_exchange *exchange, struct hf_connection *co
 }
 
 static void on_readable(void *user, struct hf_connection *connection) {
-  struct hf_exchange *exchange = user;
+  struct hf_http_exchange *exchange = user;
   char *scratch = exchange->pool->connector->scratch;
   size_t budget = READ_BUDGET;
   while (budget) {
@@ -182,7 +183,7 @@ static void on_readable(void *user, struct hf_connection *connection) {
 
 static const struct hf_connection_events connection_events = {on_readable, on_writable};
 
-static void begin(struct hf_exchange *exchange, struct hf_connection *connection) {
+static void begin(struct hf_http_exchange *exchange, struct hf_connection *connection) {
   exchange->connection = connection;
   hf_connection_attach(connection, &connection_events, exchange);
   /* One record on TLS for a small request; a plain socket takes the parts in one call anyway. */
@@ -193,16 +194,17 @@ static void begin(struct hf_exchange *exchange, struct hf_connection *connection
 }
 
 static void on_granted(struct hf_ticket *ticket, struct hf_connection *connection) {
-  begin(HF_CONTAINER_OF(ticket, struct hf_exchange, ticket), connection);
+  begin(HF_CONTAINER_OF(ticket, struct hf_http_exchange, ticket), connection);
 }
 
 static void on_refused(struct hf_ticket *ticket, const struct hf_evidence *evidence, struct hf_str reason) {
-  struct hf_exchange *exchange = HF_CONTAINER_OF(ticket, struct hf_exchange, ticket);
-  hf_exchange_cancel(exchange);
+  struct hf_http_exchange *exchange = HF_CONTAINER_OF(ticket, struct hf_http_exchange, ticket);
+  hf_http_exchange_cancel(exchange);
   exchange->events->ended(exchange, evidence, reason);
 }
 
-void hf_exchange_start(struct hf_exchange *exchange, const struct hf_pieces *body, hf_time connect_by, bool urgent) {
+void hf_http_exchange_start(struct hf_http_exchange *exchange, const struct hf_pieces *body, hf_time connect_by,
+                            bool urgent) {
   exchange->active = true;
   exchange->got_head = false;
   exchange->eager = false;

@@ -10,26 +10,26 @@
 
 enum { HF_REQUEST_HEAD_MAX = 128 << 10 };
 
-struct hf_exchange;
+struct hf_http_exchange;
 
 /* After ended() the exchange is idle and may be freed; in the others it may be cancelled and then freed. */
-struct hf_exchange_events {
+struct hf_http_exchange_events {
   /* `bytes` of the request were handed over so far. */
-  void (*sent)(struct hf_exchange *exchange, size_t bytes, bool complete);
+  void (*sent)(struct hf_http_exchange *exchange, size_t bytes, bool complete);
 
   /* Status and headers of the response can be read. */
-  void (*head)(struct hf_exchange *exchange);
+  void (*head)(struct hf_http_exchange *exchange);
 
   /* Some of the body, borrowed. */
-  void (*body)(struct hf_exchange *exchange, struct hf_str bytes);
+  void (*body)(struct hf_http_exchange *exchange, struct hf_str bytes);
 
   /* The response is complete (`evidence` NULL), or will never be: `reason` is one line for people. */
-  void (*ended)(struct hf_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason);
+  void (*ended)(struct hf_http_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason);
 };
 
-struct hf_exchange {
+struct hf_http_exchange {
   struct hf_pool *pool;
-  const struct hf_exchange_events *events;
+  const struct hf_http_exchange_events *events;
   struct hf_ticket ticket;
   struct hf_connection *connection; /* NULL while waiting, and when over */
   struct hf_buf head;               /* the request's head; small bodies are appended for TLS */
@@ -42,18 +42,20 @@ struct hf_exchange {
   bool eager; /* more to read than one turn may take */
 };
 
-void hf_exchange_init(struct hf_exchange *exchange, struct hf_pool *pool, const struct hf_exchange_events *events);
+void hf_http_exchange_init(struct hf_http_exchange *exchange, struct hf_pool *pool,
+                           const struct hf_http_exchange_events *events);
 
 /* Ends it without an event: an open connection is closed. */
-void hf_exchange_deinit(struct hf_exchange *exchange);
+void hf_http_exchange_deinit(struct hf_http_exchange *exchange);
 
 /* Gives it up without an event, keeping the memory for another. */
-void hf_exchange_cancel(struct hf_exchange *exchange);
+void hf_http_exchange_cancel(struct hf_http_exchange *exchange);
 
 /* Sends what stands in `head`, then `body`. To be called from the loop, for events may come at once. */
-void hf_exchange_start(struct hf_exchange *exchange, const struct hf_pieces *body, hf_time connect_by, bool urgent);
+void hf_http_exchange_start(struct hf_http_exchange *exchange, const struct hf_pieces *body, hf_time connect_by,
+                            bool urgent);
 
 /* The response's, from head() to ended(). */
-const struct hf_http1_reader *hf_exchange_response(const struct hf_exchange *exchange);
+const struct hf_http1_reader *hf_http_exchange_response(const struct hf_http_exchange *exchange);
 
 #endif

@@ -18,8 +18,8 @@ void hf_http_release(struct hf_http *http) {
   if (--http->refs)
     return;
   struct hf_loop *loop = http->loop;
-  hf_stream_deinit(&http->stream);
-  hf_exchange_deinit(&http->farewell);
+  hf_http_stream_deinit(&http->stream);
+  hf_http_exchange_deinit(&http->farewell);
   hf_pool_deinit(&http->pool);
   hf_timer_deinit(loop, &http->farewell_timer);
   hf_job_cancel(&http->job);
@@ -78,19 +78,19 @@ static void http_settle(struct hf_transport *transport, enum hf_era era, struct 
   if (hf_buf_append_str(&http->version, version) < 0)
     hf_buf_reset(&http->version, VERSION_TEXT_MAX);
   if (era == HF_ERA_LEGACY)
-    hf_stream_start(&http->stream);
+    hf_http_stream_start(&http->stream);
 }
 
 static void http_forget_session(struct hf_transport *transport) {
   struct hf_http *http = http_of(transport);
-  hf_stream_stop(&http->stream);
+  hf_http_stream_stop(&http->stream);
   hf_buf_reset(&http->session, HF_SESSION_ID_MAX);
   hf_buf_reset(&http->version, VERSION_TEXT_MAX);
   http->era = HF_ERA_UNKNOWN;
 }
 
 static void say_closed(struct hf_http *http) {
-  hf_exchange_cancel(&http->farewell);
+  hf_http_exchange_cancel(&http->farewell);
   hf_timer_stop(http->loop, &http->farewell_timer);
   hf_job_defer(http->loop, &http->open_job);
 }
@@ -99,30 +99,31 @@ static void on_farewell_timer(struct hf_timer *timer) {
   say_closed(HF_CONTAINER_OF(timer, struct hf_http, farewell_timer));
 }
 
-static void on_farewell_sent(struct hf_exchange *exchange, size_t bytes, bool complete) {
+static void on_farewell_sent(struct hf_http_exchange *exchange, size_t bytes, bool complete) {
   (void)exchange;
   (void)bytes;
   (void)complete;
 }
 
 /* Whatever it answers: some servers don't let clients end sessions. */
-static void on_farewell_head(struct hf_exchange *exchange) {
+static void on_farewell_head(struct hf_http_exchange *exchange) {
   say_closed(HF_CONTAINER_OF(exchange, struct hf_http, farewell));
 }
 
-static void on_farewell_body(struct hf_exchange *exchange, struct hf_str bytes) {
+static void on_farewell_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   (void)exchange;
   (void)bytes;
 }
 
-static void on_farewell_ended(struct hf_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
+static void on_farewell_ended(struct hf_http_exchange *exchange, const struct hf_evidence *evidence,
+                              struct hf_str reason) {
   (void)evidence;
   (void)reason;
   say_closed(HF_CONTAINER_OF(exchange, struct hf_http, farewell));
 }
 
-static const struct hf_exchange_events farewell_events = {on_farewell_sent, on_farewell_head, on_farewell_body,
-                                                          on_farewell_ended};
+static const struct hf_http_exchange_events farewell_events = {on_farewell_sent, on_farewell_head, on_farewell_body,
+                                                               on_farewell_ended};
 
 static void on_farewell_begin(struct hf_http *http) {
   bool carried;
@@ -135,7 +136,7 @@ static void on_farewell_begin(struct hf_http *http) {
     return;
   }
   hf_timer_set(http->loop, &http->farewell_timer, by);
-  hf_exchange_start(&http->farewell, NULL, by, true);
+  hf_http_exchange_start(&http->farewell, NULL, by, true);
 }
 
 static void http_close(struct hf_transport *transport) {
@@ -144,7 +145,7 @@ static void http_close(struct hf_transport *transport) {
     return;
   http->closing = true;
   hf_job_cancel(&http->open_job);
-  hf_stream_stop(&http->stream);
+  hf_http_stream_stop(&http->stream);
   hf_post_abort_all(http);
   if (http->session.len && http->era != HF_ERA_MODERN)
     on_farewell_begin(http);
@@ -158,8 +159,8 @@ static void http_free(struct hf_transport *transport) {
     return;
   struct hf_http *http = http_of(transport);
   http->freed = true;
-  hf_stream_stop(&http->stream);
-  hf_exchange_cancel(&http->farewell);
+  hf_http_stream_stop(&http->stream);
+  hf_http_exchange_cancel(&http->farewell);
   hf_timer_stop(http->loop, &http->farewell_timer);
   hf_job_cancel(&http->open_job);
   hf_post_abort_all(http);
@@ -314,7 +315,7 @@ static int set_up(struct hf_http *http, const struct hf_server_settings *setting
   if (r == 0)
     r = hf_pool_init(&http->pool, http->connector, &options);
   if (r == 0)
-    r = hf_stream_init(&http->stream, http);
+    r = hf_http_stream_init(&http->stream, http);
   if (r == 0)
     r = hf_timer_init(http->loop, &http->farewell_timer, on_farewell_timer);
   return r < 0 ? hf_error_set(reterr, r, "%s", hf_err_text(r)) : 0;
@@ -338,7 +339,7 @@ int hf_http_transport_new(struct hf_connector *connector, const struct hf_server
   hf_list_init(&http->ready);
   hf_job_init(&http->job, on_job);
   hf_job_init(&http->open_job, on_open_job);
-  hf_exchange_init(&http->farewell, &http->pool, &farewell_events);
+  hf_http_exchange_init(&http->farewell, &http->pool, &farewell_events);
   int r = set_up(http, settings, reterr);
   if (r < 0) {
     hf_http_release(http);

@@ -14,9 +14,9 @@ enum { HF_SESSION_ID_MAX = 1024, HF_HTTP_SETTINGS_MAX = 256 << 10 };
 struct hf_http;
 
 /* The stream that a legacy server may open towards us (GET). */
-struct hf_stream {
+struct hf_http_stream {
   struct hf_http *http;
-  struct hf_exchange exchange;
+  struct hf_http_exchange exchange;
   struct hf_answer answer;
   struct hf_timer timer;
   unsigned failures; /* in a row */
@@ -49,8 +49,8 @@ struct hf_http {
   size_t post_count;
   struct hf_job job;
   struct hf_job open_job;
-  struct hf_stream stream;
-  struct hf_exchange farewell; /* DELETE of the session */
+  struct hf_http_stream stream;
+  struct hf_http_exchange farewell; /* DELETE of the session */
   struct hf_timer farewell_timer;
 };
 
@@ -72,9 +72,9 @@ void hf_post_abort(struct hf_outgoing *out);
 void hf_post_abort_all(struct hf_http *http);
 
 /* stream.c */
-int hf_stream_init(struct hf_stream *stream, struct hf_http *http);
-void hf_stream_deinit(struct hf_stream *stream);
-void hf_stream_start(struct hf_stream *stream);
-void hf_stream_stop(struct hf_stream *stream);
+int hf_http_stream_init(struct hf_http_stream *stream, struct hf_http *http);
+void hf_http_stream_deinit(struct hf_http_stream *stream);
+void hf_http_stream_start(struct hf_http_stream *stream);
+void hf_http_stream_stop(struct hf_http_stream *stream);
 
 #endif

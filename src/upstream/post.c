@@ -25,7 +25,7 @@ struct post {
   struct hf_http *http;
   struct hf_outgoing *out; /* NULL once it is over for its sender */
   unsigned refs;
-  struct hf_exchange exchange;
+  struct hf_http_exchange exchange;
   struct hf_answer answer;
   struct hf_timer timer; /* pause before resuming, or the end of draining */
   struct hf_buf target;  /* where a redirect led; empty: the configured one */
@@ -39,7 +39,7 @@ static void unref(struct post *post) {
   if (--post->refs)
     return;
   struct hf_http *http = post->http;
-  hf_exchange_deinit(&post->exchange);
+  hf_http_exchange_deinit(&post->exchange);
   hf_answer_deinit(&post->answer);
   hf_timer_deinit(http->loop, &post->timer);
   hf_buf_deinit(&post->target);
@@ -57,7 +57,7 @@ static void detach(struct post *post) {
 static void discard(struct post *post) {
   if (post->out)
     detach(post);
-  hf_exchange_cancel(&post->exchange);
+  hf_http_exchange_cancel(&post->exchange);
   hf_timer_stop(post->http->loop, &post->timer);
   if (hf_list_empty(&post->link))
     return;
@@ -88,7 +88,7 @@ static void report(struct post *post, enum hf_evidence_kind kind, struct hf_str 
 
 static void finish(struct post *post, enum hf_evidence_kind kind, struct hf_str reason) {
   post->refs++;
-  hf_exchange_cancel(&post->exchange);
+  hf_http_exchange_cancel(&post->exchange);
   report(post, kind, reason);
   discard(post);
   unref(post);
@@ -160,7 +160,7 @@ static void start_resumption(struct post *post) {
     finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream cannot be resumed"));
     return;
   }
-  hf_exchange_start(&post->exchange, NULL, hf_time_add(http->loop->now, RESUME_CONNECT), true);
+  hf_http_exchange_start(&post->exchange, NULL, hf_time_add(http->loop->now, RESUME_CONNECT), true);
 }
 
 static void on_timer(struct hf_timer *timer) {
@@ -176,7 +176,7 @@ static void on_timer(struct hf_timer *timer) {
 /* A stream ended before its answer. A legacy server that numbers its events lets us go on where it broke. */
 static void stream_ended(struct post *post) {
   struct hf_http *http = post->http;
-  hf_exchange_cancel(&post->exchange);
+  hf_http_exchange_cancel(&post->exchange);
   if (post->answer.event_count > post->events_before)
     post->resume_failures = 0;
   else
@@ -192,7 +192,7 @@ static void stream_ended(struct post *post) {
   hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, HF_MS(pause)));
 }
 
-static void on_sent(struct hf_exchange *exchange, size_t bytes, bool complete) {
+static void on_sent(struct hf_http_exchange *exchange, size_t bytes, bool complete) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   /* Once handed over stays handed over, wherever a redirect leads. */
   if (!post->out || post->resuming || post->redirects)
@@ -252,9 +252,9 @@ static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_
   return HF_ANSWER_NONE;
 }
 
-static void on_head(struct hf_exchange *exchange) {
+static void on_head(struct hf_http_exchange *exchange) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
-  const struct hf_http1_reader *response = hf_exchange_response(exchange);
+  const struct hf_http1_reader *response = hf_http_exchange_response(exchange);
   if (!post->out)
     return;
   if (post->resuming) {
@@ -284,7 +284,7 @@ static void on_head(struct hf_exchange *exchange) {
 }
 
 /* A body that cannot be an answer is not waited for: the connection goes with it. */
-static void on_body(struct hf_exchange *exchange, struct hf_str bytes) {
+static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   post->refs++;
   int r = hf_answer_feed(&post->answer, bytes);
@@ -354,7 +354,7 @@ static void on_complete(struct post *post) {
   }
 }
 
-static void on_ended(struct hf_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
+static void on_ended(struct hf_http_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   post->refs++;
   if (!post->out) {
@@ -371,7 +371,7 @@ static void on_ended(struct hf_exchange *exchange, const struct hf_evidence *evi
   unref(post);
 }
 
-static const struct hf_exchange_events exchange_events = {on_sent, on_head, on_body, on_ended};
+static const struct hf_http_exchange_events exchange_events = {on_sent, on_head, on_body, on_ended};
 
 static void begin(struct post *post) {
   struct hf_http *http = post->http;
@@ -387,7 +387,7 @@ static void begin(struct post *post) {
     return;
   if (!out->is_request)
     hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, NOTICE_TIME));
-  hf_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);
+  hf_http_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);
 }
 
 int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
@@ -408,7 +408,7 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
     return HF_ERR_NOMEM;
   }
   hf_buf_init(&post->target, HF_URL_MAX);
-  hf_exchange_init(&post->exchange, &http->pool, &exchange_events);
+  hf_http_exchange_init(&post->exchange, &http->pool, &exchange_events);
   hf_answer_init(&post->answer, &answer_events);
   hf_list_push_back(&http->ready, &post->link);
   http->post_count++;

@@ -10,12 +10,12 @@
 
 enum { DOUBLINGS_MAX = 9, RETRY_MAX_MS = 300000 };
 
-static struct hf_stream *stream_of(struct hf_exchange *exchange) {
-  return HF_CONTAINER_OF(exchange, struct hf_stream, exchange);
+static struct hf_http_stream *stream_of(struct hf_http_exchange *exchange) {
+  return HF_CONTAINER_OF(exchange, struct hf_http_stream, exchange);
 }
 
 static void on_message(struct hf_answer *answer, struct hf_message *message) {
-  struct hf_stream *stream = HF_CONTAINER_OF(answer, struct hf_stream, answer);
+  struct hf_http_stream *stream = HF_CONTAINER_OF(answer, struct hf_http_stream, answer);
   struct hf_http *http = stream->http;
   stream->got_event = true;
   if (!http->freed && stream->wanted)
@@ -23,14 +23,14 @@ static void on_message(struct hf_answer *answer, struct hf_message *message) {
 }
 
 static void on_life(struct hf_answer *answer) {
-  HF_CONTAINER_OF(answer, struct hf_stream, answer)->got_event = true;
+  HF_CONTAINER_OF(answer, struct hf_http_stream, answer)->got_event = true;
 }
 
 static const struct hf_answer_events answer_events = {on_message, on_life};
 
 /* The pause doubles while the stream brings nothing; a `retry:` of the server is the least, and jitter keeps many
  * gateways from coming back at once. */
-static void reopen_later(struct hf_stream *stream) {
+static void reopen_later(struct hf_http_stream *stream) {
   struct hf_loop *loop = stream->http->loop;
   if (stream->got_event)
     stream->failures = 0;
@@ -43,7 +43,7 @@ static void reopen_later(struct hf_stream *stream) {
   hf_timer_set(loop, &stream->timer, hf_time_add(loop->now, pause));
 }
 
-static void on_sent(struct hf_exchange *exchange, size_t bytes, bool complete) {
+static void on_sent(struct hf_http_exchange *exchange, size_t bytes, bool complete) {
   (void)exchange;
   (void)bytes;
   (void)complete;
@@ -53,9 +53,9 @@ static bool is_passing(int status) {
   return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-static void on_head(struct hf_exchange *exchange) {
-  struct hf_stream *stream = stream_of(exchange);
-  const struct hf_http1_reader *response = hf_exchange_response(exchange);
+static void on_head(struct hf_http_exchange *exchange) {
+  struct hf_http_stream *stream = stream_of(exchange);
+  const struct hf_http1_reader *response = hf_http_exchange_response(exchange);
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
   struct hf_str encoding = hf_http1_header(response, HF_STR("content-encoding"));
   bool readable = !encoding.len || hf_str_equal_nocase(encoding, HF_STR("identity"));
@@ -64,7 +64,7 @@ static void on_head(struct hf_exchange *exchange) {
     hf_answer_begin(&stream->answer, HF_ANSWER_EVENTS, stream->http->max_message);
     return;
   }
-  hf_exchange_cancel(exchange);
+  hf_http_exchange_cancel(exchange);
   if (is_passing(response->status)) {
     reopen_later(stream);
     return;
@@ -76,29 +76,29 @@ static void on_head(struct hf_exchange *exchange) {
                  HF_LOG_STR("server", stream->http->server), HF_LOG_INT("status", response->status));
 }
 
-static void on_body(struct hf_exchange *exchange, struct hf_str bytes) {
-  struct hf_stream *stream = stream_of(exchange);
+static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
+  struct hf_http_stream *stream = stream_of(exchange);
   struct hf_http *http = stream->http;
   hf_http_hold(http);
   int r = hf_answer_feed(&stream->answer, bytes);
   if (r < 0 && exchange->active) {
-    hf_exchange_cancel(exchange);
+    hf_http_exchange_cancel(exchange);
     reopen_later(stream);
   }
   hf_http_release(http);
 }
 
-static void on_ended(struct hf_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
+static void on_ended(struct hf_http_exchange *exchange, const struct hf_evidence *evidence, struct hf_str reason) {
   (void)evidence;
   (void)reason;
-  struct hf_stream *stream = stream_of(exchange);
+  struct hf_http_stream *stream = stream_of(exchange);
   if (stream->wanted)
     reopen_later(stream);
 }
 
-static const struct hf_exchange_events exchange_events = {on_sent, on_head, on_body, on_ended};
+static const struct hf_http_exchange_events exchange_events = {on_sent, on_head, on_body, on_ended};
 
-static void open_stream(struct hf_stream *stream) {
+static void open_stream(struct hf_http_stream *stream) {
   struct hf_http *http = stream->http;
   bool carried;
   stream->streaming = false;
@@ -110,43 +110,43 @@ static void open_stream(struct hf_stream *stream) {
     reopen_later(stream);
     return;
   }
-  hf_exchange_start(&stream->exchange, NULL, hf_time_add(http->loop->now, CONNECT_TIME), true);
+  hf_http_exchange_start(&stream->exchange, NULL, hf_time_add(http->loop->now, CONNECT_TIME), true);
 }
 
 static void on_timer(struct hf_timer *timer) {
-  struct hf_stream *stream = HF_CONTAINER_OF(timer, struct hf_stream, timer);
+  struct hf_http_stream *stream = HF_CONTAINER_OF(timer, struct hf_http_stream, timer);
   if (stream->wanted)
     open_stream(stream);
 }
 
-int hf_stream_init(struct hf_stream *stream, struct hf_http *http) {
+int hf_http_stream_init(struct hf_http_stream *stream, struct hf_http *http) {
   stream->http = http;
-  hf_exchange_init(&stream->exchange, &http->pool, &exchange_events);
+  hf_http_exchange_init(&stream->exchange, &http->pool, &exchange_events);
   hf_answer_init(&stream->answer, &answer_events);
   return hf_timer_init(http->loop, &stream->timer, on_timer);
 }
 
-void hf_stream_deinit(struct hf_stream *stream) {
+void hf_http_stream_deinit(struct hf_http_stream *stream) {
   if (!stream->http)
     return;
-  hf_exchange_deinit(&stream->exchange);
+  hf_http_exchange_deinit(&stream->exchange);
   hf_answer_deinit(&stream->answer);
   hf_timer_deinit(stream->http->loop, &stream->timer);
 }
 
-void hf_stream_start(struct hf_stream *stream) {
+void hf_http_stream_start(struct hf_http_stream *stream) {
   struct hf_loop *loop = stream->http->loop;
-  hf_stream_stop(stream);
+  hf_http_stream_stop(stream);
   stream->wanted = true;
   stream->http->pool.options.max_connections = stream->http->max_connections + 1;
   stream->failures = 0;
   hf_timer_set(loop, &stream->timer, loop->now); /* from the loop, for it may report */
 }
 
-void hf_stream_stop(struct hf_stream *stream) {
+void hf_http_stream_stop(struct hf_http_stream *stream) {
   stream->wanted = false;
   stream->http->pool.options.max_connections = stream->http->max_connections;
-  hf_exchange_cancel(&stream->exchange);
+  hf_http_exchange_cancel(&stream->exchange);
   hf_timer_stop(stream->http->loop, &stream->timer);
   hf_buf_reset(&stream->answer.last_id, 0);
   stream->answer.retry_ms = -1;
