@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MAX = 32 };
+enum { COMMON = HF_FLAG_CONFIG | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP, NAMES_MAX = 32 };
 
 struct option {
   const char *name; /* "--config" */
@@ -39,8 +39,15 @@ static const struct option options[] = {
 enum { OPTIONS = sizeof options / sizeof options[0] };
 
 const struct hf_command hf_commands[] = {
-    {"check", "[FILE]", HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_HELP, 0, 1, false,
+    {"serve", "", COMMON | HF_FLAG_LISTEN, 0, 0, false, "serve all servers over Streamable HTTP", hf_cmd_serve},
+    {"check", "[FILE]", HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_PROBE | HF_FLAG_HELP, 0, 1, false,
      "check a configuration and explain what it means", hf_cmd_check},
+    {"tools", "", COMMON | HF_FLAG_CONTROL | HF_FLAG_JSON, 0, 0, false,
+     "list the tools of the running gateway, or of a configuration", hf_cmd_tools},
+    {"call", "TOOL [JSON]", COMMON | HF_FLAG_CONTROL | HF_FLAG_JSON, 1, 2, false,
+     "call a tool through the running gateway, or from a configuration", hf_cmd_call},
+    {"status", "", HF_FLAG_CONTROL | HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_HELP, 0, 0, false,
+     "how the running gateway and its servers are", hf_cmd_status},
     {"config", "", HF_FLAG_DEFAULTS | HF_FLAG_SCHEMA | HF_FLAG_MANUAL | HF_FLAG_HELP, 0, 0, false,
      "print what can be configured", hf_cmd_config},
     {"token", "[NAME]", HF_FLAG_NAME | HF_FLAG_HELP, 0, 1, false, "make a bearer token and its line for auth.tokens",

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "cli/check_report.h"
+#include "cli/query_text.h"
 #include "daemon/config.h"
 
 #include <stdio.h>
@@ -49,5 +50,12 @@ int hf_cmd_check(const struct hf_args *args) {
   }
   hf_buf_deinit(&text);
   hf_settings_free(settings);
-  return r < 0 ? HF_EXIT_USAGE : r > 0 ? r : HF_EXIT_GOOD;
+  if (r < 0)
+    return HF_EXIT_USAGE;
+  if (r > 0 || !(args->flags & HF_FLAG_PROBE))
+    return r;
+  struct hf_args probe = *args;
+  probe.config = path;
+  probe.flags |= HF_FLAG_CONFIG;
+  return hf_query_probe(&probe);
 }
