@@ -76,6 +76,10 @@ void hf_client_abandon(struct hf_client *client, struct hf_reply *reply) {
   fail_msg("abandoned a reply that is not open");
 }
 
+enum hf_era hf_client_era(const struct hf_client *client) {
+  return client->era;
+}
+
 struct hf_str hf_client_version(const struct hf_client *client) {
   return client->version[0] ? hf_str_from(client->version) : (struct hf_str){NULL, 0};
 }
