@@ -183,14 +183,16 @@ void hf_uplink_down(struct hf_uplink *up, const struct hf_evidence *evidence, st
   hf_attempt_fail_waiting(up, &seen);
 }
 
+/* What was told to stop is idle only once its transport has closed: until then whoever waits for its end waits. */
 static void go_idle(struct hf_uplink *up) {
   up->wanted = false;
   hf_timer_stop(up->loop, &up->idle_timer);
   hf_timer_stop(up->loop, &up->retry_timer);
   hf_handshake_end(up);
   up->renewing = up->suspect = up->open_when_closed = false;
-  set_phase(up, HF_UPSTREAM_IDLE);
   close_transport(up);
+  bool ending = up->stopped && up->stage == HF_UPLINK_CLOSING;
+  set_phase(up, ending ? HF_UPSTREAM_STARTING : HF_UPSTREAM_IDLE);
 }
 
 static void on_opened(void *owner) {
@@ -214,6 +216,8 @@ static void on_closed(void *owner, const struct hf_evidence *evidence, struct hf
   if (!expected && !again)
     hf_uplink_down(up, evidence, reason);
   hf_attempt_fail_all(up, evidence);
+  if (up->stopped && up->status.phase != HF_UPSTREAM_IDLE)
+    set_phase(up, HF_UPSTREAM_IDLE);
   if (!up->dead && up->stage == HF_UPLINK_CLOSED && (again || up->open_when_closed))
     open_transport(up);
   hf_uplink_leave(up);

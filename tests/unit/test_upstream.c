@@ -591,8 +591,12 @@ static void upstream__stop_is_for_good(void **state) {
   assert_int_equal(request(&bed, 1), 0);
   bed.upstream->ops->stop(bed.upstream);
   assert_int_equal(bed.fake.closes, 1);
+  run(&bed, 0);
+  assert_int_not_equal(bed.phase, HF_UPSTREAM_IDLE); /* not before the child has ended */
   closed(&bed, HF_EVIDENCE_BROKE, "exited with code 0");
   assert_true(bed.calls[1].done);
+  run(&bed, 0);
+  assert_int_equal(bed.phase, HF_UPSTREAM_IDLE);
   bed.upstream->ops->start(bed.upstream);
   bed.upstream->ops->revive(bed.upstream);
   run(&bed, HF_SECONDS(100));
