@@ -311,16 +311,39 @@ int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, 
   return r;
 }
 
-static struct hf_str last_part(struct hf_str path) {
-  const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
-  return slash ? (struct hf_str){slash + 1, path.len - (size_t)(slash + 1 - path.ptr)} : path;
+/* Names of files and folders that say nothing about the program in them. */
+static bool says_nothing(struct hf_str part) {
+  static const char *const parts[] = {"index", "main", "cli", "server", "app", "dist", "build", "src",
+                                      "bin",   "lib",  "out", "stdio",  "mcp", "",     NULL};
+  const char *dot = part.len ? memchr(part.ptr, '.', part.len) : NULL;
+  if (dot)
+    part.len = (size_t)(dot - part.ptr);
+  for (size_t i = 0; parts[i]; i++)
+    if (hf_str_equal(part, hf_str_from(parts[i])))
+      return true;
+  return false;
+}
+
+/* The last part of a path that says something, or just the last. */
+static struct hf_str telling_part(struct hf_str path) {
+  struct hf_str last = {NULL, 0};
+  while (path.len) {
+    const char *slash = memrchr(path.ptr, '/', path.len);
+    struct hf_str part = slash ? (struct hf_str){slash + 1, path.len - (size_t)(slash + 1 - path.ptr)} : path;
+    if (!last.ptr)
+      last = part;
+    if (!says_nothing(part))
+      return part;
+    path.len = slash ? (size_t)(slash - path.ptr) : 0;
+  }
+  return last;
 }
 
 /* `npx -y @scope/server-files@1.2 /srv` is "server-files": launchers are looked through. */
 static struct hf_str derive_name(char *const *argv) {
   static const char *const launchers[] = {"npx",  "uvx", "node", "python", "python3", "bunx", "bun",
                                           "pipx", "uv",  "deno", "docker", "env",     "sh",   NULL};
-  struct hf_str name = last_part(hf_str_from(argv[0]));
+  struct hf_str name = telling_part(hf_str_from(argv[0]));
   bool launcher = false;
   for (size_t i = 0; launchers[i]; i++)
     launcher = launcher || hf_str_equal(name, hf_str_from(launchers[i]));
@@ -329,7 +352,7 @@ static struct hf_str derive_name(char *const *argv) {
     bool word = hf_str_equal(arg, HF_STR("run")) || hf_str_equal(arg, HF_STR("x")) || hf_str_equal(arg, HF_STR("exec"));
     if (arg.len == 0 || arg.ptr[0] == '-' || word)
       continue;
-    name = last_part(arg);
+    name = telling_part(arg);
     break;
   }
   const char *at = name.len > 1 ? memchr(name.ptr + 1, '@', name.len - 1) : NULL;

@@ -372,7 +372,9 @@ static void config__wrap_names_the_server_after_its_command(void **state) {
       {{"/usr/bin/my-server", "--x"}, "my-server"},
       {{"npx", "-y", "@modelcontextprotocol/server-files@1.2.3", "/srv"}, "server-files"},
       {{"uvx", "mcp-server-git"}, "mcp-server-git"},
-      {{"node", "/opt/x/index.mjs"}, "index"},
+      {{"node", "/opt/x/index.mjs"}, "x"},
+      {{"node", "/opt/node_modules/@scope/server-files/dist/index.js"}, "server-files"},
+      {{"python3", "main.py"}, "main"},
       {{"npx"}, "npx"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
