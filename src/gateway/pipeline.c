@@ -45,6 +45,12 @@ static void on_life(void *ctx) {
   show_life(ctx);
 }
 
+static void on_part(void *ctx) {
+  struct hf_exchange *exchange = ctx;
+  struct hf_call_event event = {.kind = HF_CALL_ANSWER_BYTES, .attempt = exchange->attempt};
+  hf_pipeline_event(exchange, &event);
+}
+
 static void on_message(void *ctx, const struct hf_message *message) {
   struct hf_exchange *exchange = ctx;
   if (!show_life(exchange))
@@ -100,7 +106,7 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
   hf_pipeline_event(exchange, &event); /* the exchange may be gone now, but not if it goes on */
 }
 
-static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done};
+static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done, on_part};
 
 static void attempt_failed_here(struct hf_exchange *exchange, enum hf_evidence_kind kind) {
   struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = exchange->attempt};

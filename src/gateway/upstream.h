@@ -67,6 +67,9 @@ struct hf_attempt_events {
   /* The end: `response` (borrowed, kind result or error) is the server's answer, else NULL; `evidence` says which row
    * of the fault table it is (its success row for a good result). */
   void (*done)(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response);
+
+  /* A part of a large answer came: it is still coming. May be NULL. */
+  void (*part)(void *ctx);
 };
 
 struct hf_upstream_request {

@@ -287,6 +287,9 @@ static void on_head(struct hf_http_exchange *exchange) {
 static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   post->refs++;
+  const struct hf_transport *base = &post->http->base;
+  if (post->out && post->answer.kind == HF_ANSWER_JSON && base->events->part)
+    base->events->part(base->owner, post->out);
   int r = hf_answer_feed(&post->answer, bytes);
   if (r == HF_ERR_CLOSED)
     r = 0;

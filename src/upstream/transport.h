@@ -52,6 +52,9 @@ struct hf_transport_events {
   /* `out` is over: for a request without its answer (`evidence`), for anything else when it was written or failed. When
    * the answer was delivered by message(), done() still follows, unless abort() comes first. */
   void (*done)(void *owner, struct hf_outgoing *out, const struct hf_evidence *evidence);
+
+  /* A part of a JSON answer to `out` came: a large one shows that it is still coming. May be NULL. */
+  void (*part)(void *owner, struct hf_outgoing *out);
 };
 
 struct hf_transport_ops {

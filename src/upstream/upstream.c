@@ -247,6 +247,17 @@ static void on_life(void *owner, struct hf_outgoing *out) {
   hf_uplink_leave(up);
 }
 
+static void on_part(void *owner, struct hf_outgoing *out) {
+  struct hf_uplink *up = owner;
+  struct hf_attempt_ref *attempt = HF_CONTAINER_OF(out, struct hf_attempt_ref, out);
+  up->last_sign = up->loop->now;
+  if (!out->is_request || attempt->purpose != HF_ATTEMPT_CALL || !attempt->events->part || up->dead)
+    return;
+  hf_uplink_enter(up);
+  attempt->events->part(attempt->ctx);
+  hf_uplink_leave(up);
+}
+
 static void on_message(void *owner, struct hf_outgoing *out, const struct hf_message *message) {
   struct hf_uplink *up = owner;
   hf_uplink_enter(up);
@@ -269,6 +280,7 @@ const struct hf_transport_events hf_upstream_transport_events = {
     .life = on_life,
     .message = on_message,
     .done = on_done,
+    .part = on_part,
 };
 
 static void on_start_timer(struct hf_timer *timer) {
