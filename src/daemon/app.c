@@ -11,10 +11,12 @@
 #include "upstream/reaper.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { SIGNALS = 3, CLOSE_WAIT_MS = 2000 };
+enum { SIGNALS = 3, CLOSE_WAIT_MS = 2000, ADDRESS_MAX = 300 };
 
 static const int signal_numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
 
@@ -160,6 +162,18 @@ static void start_control(struct hf_app *app) {
   hf_log_event(app->log, HF_LOG_WARN, "no control socket", HF_LOG_STR("reason", hf_str_from(error.text)));
 }
 
+/* The port may have been the kernel's choice: programs that start a gateway read it from here. */
+static void tell_address(struct hf_app *app) {
+  struct hf_str host = app->settings->listen_host;
+  bool v6 = memchr(host.ptr, ':', host.len) != NULL;
+  char address[ADDRESS_MAX];
+  int len = snprintf(address, sizeof address, "%s%.*s%s:%u", v6 ? "[" : "", (int)host.len, host.ptr, v6 ? "]" : "",
+                     hf_front_http_port(app->http));
+  if (len > 0 && (size_t)len < sizeof address)
+    hf_log_event(app->log, HF_LOG_INFO, "listening", HF_LOG_STR("address", hf_str_from(address)),
+                 HF_LOG_INT("servers", (int64_t)app->settings->server_count));
+}
+
 static int start_front(struct hf_app *app, struct hf_error *reterr) {
   if (app->options.front == HF_APP_HTTP) {
     const struct hf_front_http_options options = {
@@ -174,9 +188,7 @@ static int start_front(struct hf_app *app, struct hf_error *reterr) {
     if (r < 0)
       return r;
     start_control(app);
-    hf_log_event(app->log, HF_LOG_INFO, "serving MCP over HTTP at /mcp",
-                 HF_LOG_STR("address", app->settings->listen_host), HF_LOG_INT("port", hf_front_http_port(app->http)),
-                 HF_LOG_INT("servers", (int64_t)app->settings->server_count));
+    tell_address(app);
   }
   return 0;
 }
