@@ -30,6 +30,7 @@ static void on_prepare(uv_prepare_t *prepare) {
   struct hf_loop_driver *driver = prepare->data;
   run(driver);
   arm(driver);
+  hf_loop_turn_ended(driver->loop, hf_clock_now());
 }
 
 static void on_check(uv_check_t *check) {

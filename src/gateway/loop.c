@@ -3,7 +3,7 @@
 #include "base/error.h"
 
 void hf_loop_init(struct hf_loop *loop, uint64_t seed, struct hf_log *log) {
-  *loop = (struct hf_loop){.log = log};
+  *loop = (struct hf_loop){.log = log, .turn_began = HF_TIME_NEVER};
   hf_heap_init(&loop->timers);
   hf_list_init(&loop->jobs);
   hf_random_init(&loop->random, seed);
@@ -24,6 +24,14 @@ static void run_jobs(struct hf_loop *loop) {
 void hf_loop_advance(struct hf_loop *loop, hf_time now, int64_t wall_ms) {
   loop->now = hf_time_max(loop->now, now);
   loop->wall_ms = wall_ms;
+  if (loop->turn_began == HF_TIME_NEVER)
+    loop->turn_began = loop->now;
+}
+
+void hf_loop_turn_ended(struct hf_loop *loop, hf_time now) {
+  if (loop->turn_began != HF_TIME_NEVER)
+    loop->longest_turn = hf_time_max(loop->longest_turn, now - loop->turn_began);
+  loop->turn_began = HF_TIME_NEVER;
 }
 
 void hf_loop_run(struct hf_loop *loop, hf_time now, int64_t wall_ms) {

@@ -30,7 +30,9 @@ struct hf_job {
 
 struct hf_loop {
   hf_time now;
-  int64_t wall_ms; /* for people and for dates in headers only */
+  int64_t wall_ms;      /* for people and for dates in headers only */
+  hf_time turn_began;   /* HF_TIME_NEVER: nothing has happened in this turn */
+  hf_time longest_turn; /* since the start: what others had to wait for at most */
   struct hf_heap timers;
   size_t timer_count; /* initialised timers: each has its place in the heap reserved */
   struct hf_list jobs;
@@ -47,6 +49,9 @@ void hf_loop_advance(struct hf_loop *loop, hf_time now, int64_t wall_ms);
 
 /* Advances `now`, fires what is due and runs deferred jobs, including those they defer. */
 void hf_loop_run(struct hf_loop *loop, hf_time now, int64_t wall_ms);
+
+/* The driver is about to wait: the turn is over. */
+void hf_loop_turn_ended(struct hf_loop *loop, hf_time now);
 
 /* When hf_loop_run wants to be called next: now or earlier if jobs wait, HF_TIME_NEVER if nothing does. */
 hf_time hf_loop_next(const struct hf_loop *loop);

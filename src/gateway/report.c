@@ -200,7 +200,11 @@ int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out) {
                       "# HELP holdfast_clients Clients: sessions, connections, principals.\n"
                       "# TYPE holdfast_clients gauge\nholdfast_clients %zu\n"
                       "# HELP holdfast_late_answers_total Answers to questions that were over already.\n"
-                      "# TYPE holdfast_late_answers_total counter\nholdfast_late_answers_total %" PRIu64 "\n",
-                      gateway->client_count, gateway->late_answers);
+                      "# TYPE holdfast_late_answers_total counter\nholdfast_late_answers_total %" PRIu64 "\n"
+                      "# HELP holdfast_loop_turn_seconds_max Longest turn of the event loop since the start.\n"
+                      "# TYPE holdfast_loop_turn_seconds_max gauge\nholdfast_loop_turn_seconds_max %" PRId64
+                      ".%06" PRId64 "\n",
+                      gateway->client_count, gateway->late_answers, gateway->loop->longest_turn / HF_SECONDS(1),
+                      gateway->loop->longest_turn % HF_SECONDS(1));
   return r;
 }

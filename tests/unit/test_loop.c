@@ -149,9 +149,25 @@ static void loop__setting_a_timer_needs_no_memory(void **state) {
   hf_loop_deinit(&loop);
 }
 
+static void loop__knows_its_longest_turn(void **state) {
+  (void)state;
+  struct hf_loop loop;
+  hf_loop_init(&loop, 1, NULL);
+  hf_loop_turn_ended(&loop, 100); /* nothing had happened */
+  assert_int_equal(loop.longest_turn, 0);
+  hf_loop_advance(&loop, 1000, 0);
+  hf_loop_advance(&loop, 1400, 0);
+  hf_loop_turn_ended(&loop, 1500);
+  hf_loop_run(&loop, 9000, 0);
+  hf_loop_turn_ended(&loop, 9100);
+  assert_int_equal(loop.longest_turn, 500);
+  hf_loop_deinit(&loop);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loop__fires_a_timer_once_when_it_is_due),
+      cmocka_unit_test(loop__knows_its_longest_turn),
       cmocka_unit_test(loop__time_never_goes_back),
       cmocka_unit_test(loop__stops_and_moves_timers),
       cmocka_unit_test(loop__runs_jobs_that_jobs_defer),
