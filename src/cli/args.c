@@ -40,6 +40,9 @@ enum { OPTIONS = sizeof options / sizeof options[0] };
 
 const struct hf_command hf_commands[] = {
     {"serve", "", COMMON | HF_FLAG_LISTEN, 0, 0, false, "serve all servers over Streamable HTTP", hf_cmd_serve},
+    {"stdio", "", COMMON, 0, 0, false, "serve all servers to one client on standard input and output", hf_cmd_stdio},
+    {"wrap", "[--] COMMAND [ARGS…]", HF_FLAG_NAME | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP, 1, SIZE_MAX,
+     true, "put one server behind the gateway, in the place of its command", hf_cmd_wrap},
     {"check", "[FILE]", HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_PROBE | HF_FLAG_HELP, 0, 1, false,
      "check a configuration and explain what it means", hf_cmd_check},
     {"tools", "", COMMON | HF_FLAG_CONTROL | HF_FLAG_JSON, 0, 0, false,

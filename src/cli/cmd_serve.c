@@ -35,3 +35,26 @@ int hf_cmd_serve(const struct hf_args *args) {
   };
   return load_and_run(args, &options);
 }
+
+int hf_cmd_stdio(const struct hf_args *args) {
+  struct hf_app_options options = {
+      .front = HF_APP_STDIO,
+      .config = {.instance = HF_INSTANCE_SESSION, .log_level = args->log_level, .log_format = args->log_format},
+  };
+  return load_and_run(args, &options);
+}
+
+int hf_cmd_wrap(const struct hf_args *args) {
+  const struct hf_app_options options = {
+      .front = HF_APP_STDIO,
+      .single = true,
+      .config = {.instance = HF_INSTANCE_SESSION, .log_level = args->log_level, .log_format = args->log_format},
+  };
+  struct hf_settings *settings = NULL;
+  struct hf_error error = {0};
+  if (hf_config_wrap(args->rest, args->name, &options.config, &settings, &error) < 0)
+    return hf_complain(HF_EXIT_USAGE, "wrap: %s", error.text);
+  int exit_code = run(&options, settings);
+  hf_settings_free(settings);
+  return exit_code;
+}

@@ -7,6 +7,7 @@
 #include "daemon/loop.h"
 #include "daemon/pages.h"
 #include "front/http.h"
+#include "front/stdio.h"
 #include "upstream/factory.h"
 #include "upstream/reaper.h"
 
@@ -36,6 +37,7 @@ struct hf_app {
   struct hf_console *console;
   struct hf_control *control;
   struct hf_front_http *http;
+  struct hf_front_stdio *stdio;
   unsigned draining; /* fronts and gateway that have not drained yet */
   bool ending;
   struct hf_buf *answer; /* of hf_app_ask */
@@ -162,6 +164,10 @@ static void start_control(struct hf_app *app) {
   hf_log_event(app->log, HF_LOG_WARN, "no control socket", HF_LOG_STR("reason", hf_str_from(error.text)));
 }
 
+static void on_client_gone(void *context) {
+  begin_end(context, "the client closed its end");
+}
+
 /* The port may have been the kernel's choice: programs that start a gateway read it from here. */
 static void tell_address(struct hf_app *app) {
   struct hf_str host = app->settings->listen_host;
@@ -189,6 +195,19 @@ static int start_front(struct hf_app *app, struct hf_error *reterr) {
       return r;
     start_control(app);
     tell_address(app);
+  } else if (app->options.front == HF_APP_STDIO) {
+    const struct hf_front_stdio_options options = {
+        .uv = &app->uv,
+        .loop = &app->loop,
+        .gateway = app->gateway,
+        .settings = app->settings,
+        .server = app->options.single ? app->settings->servers[0].name : (struct hf_str){NULL, 0},
+        .in = STDIN_FILENO,
+        .out = STDOUT_FILENO,
+        .closed = on_client_gone,
+        .context = app,
+    };
+    return hf_front_stdio_new(&options, &app->stdio, reterr);
   }
   return 0;
 }
@@ -295,6 +314,7 @@ void hf_app_free(struct hf_app *app) {
   hf_control_free(app->control);
   hf_console_free(app->console);
   hf_front_http_free(app->http);
+  hf_front_stdio_free(app->stdio);
   hf_gateway_free(app->gateway);
   hf_factory_free(app->factory);
   hf_reaper_free(app->reaper);

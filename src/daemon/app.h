@@ -7,12 +7,13 @@
 
 #include "daemon/config.h"
 
-enum hf_app_front { HF_APP_HTTP, HF_APP_NONE };
+enum hf_app_front { HF_APP_HTTP, HF_APP_STDIO, HF_APP_NONE };
 
 struct hf_app_options {
   enum hf_app_front front;
   const char *config_path; /* read again at SIGHUP; NULL: there is nothing to read */
   struct hf_config_options config;
+  bool single; /* stdio: the only server, with its own names */
 };
 
 struct hf_app;
@@ -22,7 +23,7 @@ struct hf_app;
 int hf_app_new(const struct hf_app_options *options, struct hf_settings *settings, struct hf_app **ret_app,
                struct hf_error *reterr);
 
-/* Serves until it is told to end. */
+/* Serves until it is told to end, or its stdio client goes. */
 void hf_app_run(struct hf_app *app);
 
 /* Asks the own gateway (console.h) and runs until the answer is there. Returns 0, HF_ERR_CLOSED (a signal came first)
