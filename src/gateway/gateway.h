@@ -18,8 +18,6 @@
 
 #include <stdint.h>
 
-#define HF_VERSION_TEXT "0.1.0"
-
 /* The gateway's own name towards both sides, as `clientInfo` and `serverInfo`. */
 #define HF_IMPLEMENTATION "{\"name\":\"holdfast\",\"version\":\"" HF_VERSION_TEXT "\"}"
 
