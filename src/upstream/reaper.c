@@ -65,7 +65,7 @@ int hf_reaper_new(struct hf_reaper **ret_reaper, struct hf_error *reterr) {
 
 static struct hf_child *find_child(struct hf_reaper *reaper, uint64_t id) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &reaper->children) {
+  HF_LIST_FOREACH (it, tmp, &reaper->children) {
     struct hf_child *child = HF_CONTAINER_OF(it, struct hf_child, link);
     if (child->id == id)
       return child;

@@ -241,7 +241,7 @@ static bool fail_by_id(struct stdio *s, struct hf_str raw) {
   if (!raw.len || hf_json_int64(raw, &id) < 0)
     return false;
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &s->sent) {
+  HF_LIST_FOREACH (it, tmp, &s->sent) {
     struct hf_outgoing *out = HF_CONTAINER_OF(it, struct hf_outgoing, link);
     if (out->id == (uint64_t)id) {
       fail(s, out);
