@@ -137,16 +137,20 @@ static enum hf_list_kind kind_listed_by(enum hf_method method) {
   return HF_LIST_COUNT;
 }
 
-/* Nothing is waited for that is known, stale or not: a slow server delays a list once at most. */
-static bool list_is_known(struct hf_client *client, enum hf_list_kind kind) {
+/* A list that was loaded, or could not be, since the request came is as good as it gets: one that is stale at once, or
+ * that fails each time, is not asked for again and again. */
+static bool list_is_known(const struct hf_exchange *exchange, enum hf_list_kind kind) {
+  struct hf_client *client = exchange->client;
   bool known = true;
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
     struct hf_instance *instance = hf_server_instance(server, client);
     if (!instance)
       continue;
-    hf_instance_refresh(instance, kind);
     const struct hf_listing *listing = &instance->lists[kind];
+    if (listing->state != HF_LISTING_NONE && listing->tried_at >= exchange->started)
+      continue;
+    hf_instance_refresh(instance, kind);
     bool stale = listing->loading && listing->fresh_until <= client->gateway->loop->now;
     if ((listing->state == HF_LISTING_NONE && instance->phase != HF_UPSTREAM_DOWN &&
          instance->phase != HF_UPSTREAM_PARKED) ||
@@ -163,7 +167,7 @@ void hf_catalog_list(struct hf_exchange *exchange) {
                       (struct hf_str){NULL, 0});
     return;
   }
-  if (!list_is_known(exchange->client, kind) && !exchange->wait_over) {
+  if (!list_is_known(exchange, kind) && !exchange->wait_over) {
     hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, hf_catalog_list);
     return;
   }
@@ -329,9 +333,9 @@ static int judge_missing(struct hf_exchange *exchange, struct hf_instance *insta
   if (listing->loading && !exchange->wait_over)
     return HF_ERR_AGAIN;
   hf_time now = instance->gateway->loop->now;
-  if (instance->phase == HF_UPSTREAM_READY && !exchange->wait_over && now - listing->loaded_at >= RELIST_AFTER) {
+  if (instance->phase == HF_UPSTREAM_READY && !exchange->wait_over && now - listing->tried_at >= RELIST_AFTER) {
     hf_listing_load(listing);
-    return HF_ERR_AGAIN;
+    return listing->loading ? HF_ERR_AGAIN : HF_ERR_NOTFOUND;
   }
   return HF_ERR_NOTFOUND;
 }

@@ -185,6 +185,8 @@ static void finish(struct hf_listing *listing, bool good) {
   hf_timer_stop(instance->gateway->loop, &listing->timer);
   listing->loading = false;
   listing->ref = NULL;
+  hf_time now = instance->gateway->loop->now;
+  listing->tried_at = now;
   bool changed = false;
   if (good) {
     changed = listing->state != HF_LISTING_KNOWN || listing->items.digest != listing->next.digest ||
@@ -193,8 +195,6 @@ static void finish(struct hf_listing *listing, bool good) {
     listing->items = listing->next;
     items_init(&listing->next);
     listing->state = HF_LISTING_KNOWN;
-    hf_time now = instance->gateway->loop->now;
-    listing->loaded_at = now;
     hf_time ttl = listing->ttl_ms >= 0 ? hf_time_min(HF_MS(listing->ttl_ms), HF_SECONDS(86400)) : HF_TIME_NEVER;
     listing->fresh_until = ttl == HF_TIME_NEVER && !hf_instance_announces(instance, listing->kind)
                                ? hf_time_add(now, instance->config->limits.list_ttl)

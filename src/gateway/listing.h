@@ -48,7 +48,7 @@ struct hf_listing {
   enum hf_list_kind kind;
   enum hf_listing_state state;
   struct hf_items items;
-  hf_time loaded_at;
+  hf_time tried_at; /* when the last loading ended, well or not */
   hf_time fresh_until;
 
   /* While it is being loaded. */

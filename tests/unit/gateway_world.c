@@ -74,6 +74,8 @@ static int op_request(struct hf_upstream *head, struct hf_upstream_request *requ
   struct fake_upstream *upstream = (struct fake_upstream *)head;
   if (upstream->phase != HF_UPSTREAM_READY)
     return HF_ERR_UNAVAILABLE;
+  if (upstream->full)
+    return HF_ERR_LIMIT;
   assert(upstream->sent_count < WORLD_SENT_MAX);
   struct hf_attempt_ref *ref = calloc(1, sizeof *ref);
   *ref = (struct hf_attempt_ref){.upstream = upstream,

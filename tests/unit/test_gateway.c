@@ -277,6 +277,9 @@ static void gateway__abandoning_a_call_gives_the_reply_back_and_cancels(void **s
   struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
   assert_non_null(ref);
   assert_null(strstr(ref->text, "modelcontextprotocol")); /* a legacy server is not shown the modern members */
+  client_send(&world, &client, NULL, /* of another connection, whose ids begin at 1 as well */
+              "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
+  assert_false(ref->aborted);
   hf_client_abandon(client.client, &reply.head);
   assert_true(ref->aborted);
   assert_null(reply.answer);
@@ -806,6 +809,59 @@ static void gateway__survives_running_out_of_memory_anywhere_in_a_call(void **st
   assert_true(good);
 }
 
+static size_t count_sent(const struct fake_upstream *upstream, enum hf_method method) {
+  size_t count = 0;
+  for (size_t i = 0; i < upstream->sent_count; i++)
+    count += upstream->sent[i]->method == method;
+  return count;
+}
+
+static void gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request(void **state) {
+  (void)state;
+  struct fake_server server = {.name = "modern",
+                               .hello = HELLO_MODERN,
+                               .tools = "{\"tools\":[{\"name\":\"web\"}],\"ttlMs\":0,\"cacheScope\":\"private\"}",
+                               .era = HF_ERA_MODERN};
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  world_init(&world, &server, 1);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  size_t before = count_sent(world_upstream(&world, "modern"), HF_METHOD_TOOLS_LIST);
+  world_run(&world, HF_SECONDS(1));
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_non_null(reply.answer);
+  assert_non_null(strstr(reply.answer, "\"modern__web\""));
+  assert_int_equal(count_sent(world_upstream(&world, "modern"), HF_METHOD_TOOLS_LIST), before + 1);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  reply_deinit(&reply);
+  client_close(&client);
+  world_run(&world, HF_SECONDS(10));
+  world_upstream(&world, "search")->full = true;
+  client_open(&world, &client, "search", HF_ERA_LEGACY);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"gone\"}}");
+  assert_non_null(reply.answer);
+  assert_non_null(strstr(reply.answer, "\"reason\":\"unknown_tool\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
@@ -838,6 +894,8 @@ int main(void) {
       cmocka_unit_test(gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
+      cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
+      cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
   };
   return cmocka_run_group_tests_name("gateway", tests, NULL, NULL);
 }
