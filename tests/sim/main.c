@@ -2,8 +2,12 @@
  *
  *   sim --seeds N [--first S] [--calls N]   N worlds, each from its own seed; prints the seeds that break an invariant
  *   sim --seed S [--trace]                  one world, with all it does
- *   sim --golden DIR [--update]             the named scenarios against their traces */
+ *   sim --golden DIR [--update]             the named scenarios against their traces
+ *
+ * With --pipeline a world is a whole gateway instead of the policy kernel alone; with --failing its memory fails now
+ * and then. */
 #include "base/alloc.h"
+#include "gateway.h"
 #include "kernel.h"
 #include "scenario.h"
 
@@ -105,16 +109,36 @@ static int run_seeds(uint64_t first, unsigned long count, unsigned calls) {
   return totals.violations ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int run_gateways(uint64_t first, unsigned long count, unsigned calls, bool failing, FILE *trace) {
+  struct sim_gateway totals = {0};
+  unsigned long violations = 0;
+  double start = seconds();
+  for (unsigned long i = 0; i < count; i++) {
+    struct sim_check check = {.seed = first + i};
+    sim_gateway_run(first + i, calls, failing, trace, &totals, &check);
+    violations += check.violations;
+  }
+  double took = seconds() - start;
+  printf("# %lu seeds, %u requests, %lu attempts, %.2f s, %.0f calls/s\n", count, totals.asked, totals.attempts, took,
+         (double)totals.asked / took);
+  printf("# answered=%u succeeded=%lu failed=%lu refused=%lu cancelled=%lu lost=%lu questions=%lu reloads=%lu\n",
+         totals.answered, totals.successes, totals.failures, totals.refusals, totals.cancelled, totals.lost,
+         totals.questions, totals.reloads);
+  printf("1..1\n%s 1 - invariants of the pipeline over %lu seeds\n", violations ? "not ok" : "ok", count);
+  return violations ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv) {
   static const struct option options[] = {
       {"seeds", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 's'},
       {"first", required_argument, NULL, 'f'},  {"calls", required_argument, NULL, 'c'},
       {"golden", required_argument, NULL, 'g'}, {"update", no_argument, NULL, 'u'},
-      {"trace", no_argument, NULL, 't'},        {NULL, 0, NULL, 0}};
+      {"trace", no_argument, NULL, 't'},        {"pipeline", no_argument, NULL, 'p'},
+      {"failing", no_argument, NULL, 'x'},      {NULL, 0, NULL, 0}};
   unsigned long count = 100, calls = 500;
   uint64_t first = 1;
   const char *golden = NULL;
-  bool update = false, one = false, trace = false;
+  bool update = false, one = false, trace = false, pipeline = false, failing = false;
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     switch (c) {
     case 'n':
@@ -139,12 +163,20 @@ int main(int argc, char **argv) {
     case 't':
       trace = true;
       break;
+    case 'p':
+      pipeline = true;
+      break;
+    case 'x':
+      failing = true;
+      break;
     default:
       return 2;
     }
   }
   if (golden)
     return sim_scenarios_run(golden, update) ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (pipeline)
+    return run_gateways(first, one ? 1 : count, (unsigned)calls, failing, trace ? stdout : NULL);
   if (!one)
     return run_seeds(first, count, (unsigned)calls);
   struct totals totals = {0};

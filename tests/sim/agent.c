@@ -1,0 +1,401 @@
+#include "gateway.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct sim_world *world_of(const struct sim_agent *a) {
+  return a->sim->world;
+}
+
+static void trace(struct sim_gateway *sim, const char *what, unsigned number, const char *text) {
+  if (sim->trace)
+    fprintf(sim->trace, "%.6f %s %u %s\n", (double)sim->world->now / 1e9, what, number, text);
+}
+
+static void end_pause(struct sim_ask *ask) {
+  if (ask->questions > 0)
+    ask->paused += ask->sim->world->now - ask->paused_at;
+  ask->questions = 0;
+}
+
+/* The front has the reply again. */
+static void over(struct sim_ask *ask) {
+  struct sim_agent *a = ask->agent;
+  end_pause(ask);
+  ask->open = false;
+  ask->sim->open--;
+  sim_timer_stop(ask->sim->world, &ask->cancel);
+  for (unsigned i = 0; i < a->question_count; i++)
+    if (a->questions[i].ask == ask)
+      a->questions[i].ask = NULL;
+}
+
+static void read_executed(struct sim_ask *ask, const char *text) {
+  static const char *const words[] = {"\"executed\":\"no\"", "\"executed\":\"maybe\"", "\"executed\":\"yes\""};
+  for (int i = 0; i < 3; i++)
+    if (strstr(text, words[i]))
+      ask->executed = i;
+}
+
+static void check_told(struct sim_ask *ask, const char *text) {
+  struct sim_gateway *sim = ask->sim;
+  unsigned ran = sim->world->executions[ask->number];
+  long echo = sim_number_after(text, "n=");
+  sim_check(sim->check, echo < 0 || echo == (long)ask->number, "an answer reached another caller", ask->number);
+  bool error = strstr(text, "\"error\":{") != NULL, tool_error = strstr(text, "\"isError\":true") != NULL;
+  if (error)
+    sim->refusals++;
+  else if (tool_error)
+    sim->failures++;
+  else
+    sim->successes++;
+  if (!ask->ledgered)
+    return;
+  read_executed(ask, text);
+  bool marked = strstr(text, "\"dev.holdfast/outcome\":{\"source\":\"live\"") != NULL;
+  sim_check(sim->check, error || marked || sim->no_memory, "an answer without its outcome", ask->number);
+  bool pending = strstr(text, "input_required") != NULL;
+  if (!error && !tool_error && !pending) {
+    sim_check(sim->check, echo >= 0, "a success without its payload", ask->number);
+    ask->executed = HF_EXECUTED_YES;
+  }
+  sim_check(sim->check, !tool_error || ask->executed >= 0 || sim->no_memory, "a failure that does not say what ran",
+            ask->number);
+  sim_check(sim->check, ask->executed != HF_EXECUTED_YES || ran > 0, "'executed', but it was not", ask->number);
+}
+
+static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *pieces) {
+  struct sim_ask *ask = HF_CONTAINER_OF(reply, struct sim_ask, reply);
+  struct sim_gateway *sim = ask->sim;
+  char text[SIM_TEXT_MAX], id[32];
+  size_t len = sim_join(pieces, text);
+  hf_pieces_deinit(pieces);
+  trace(sim, "answer", ask->number, text);
+  if (!sim_check(sim->check, ask->open, "answered twice, or after it was given up", ask->number))
+    return;
+  over(ask);
+  sim->answered++;
+  hf_time took = sim->world->now - ask->started - ask->paused;
+  sim_check(sim->check, took <= ask->deadline, "a call outlived its deadline", ask->number);
+  if (http_status == HF_STATUS_CANCELLED) {
+    sim_check(sim->check, ask->cancelled || sim->drained, "cancelled by nobody", ask->number);
+    sim->cancelled++;
+    return;
+  }
+  if (len == 0) {
+    sim_check(sim->check, http_status == 500 && sim->no_memory, "an answer without text", ask->number);
+    sim->lost++;
+    return;
+  }
+  snprintf(id, sizeof id, "\"id\":%u,", ask->id);
+  sim_check(sim->check, strstr(text, id) != NULL, "an answer under another id", ask->number);
+  check_told(ask, text);
+  if (ask->method == HF_METHOD_INITIALIZE && strstr(text, "\"result\""))
+    ask->agent->ready = true;
+}
+
+/* A question to a person; `ask` is NULL if it belongs to no request. */
+static void note_question(struct sim_agent *a, struct sim_ask *ask, const char *text) {
+  struct sim_gateway *sim = a->sim;
+  long id = sim_number_after(text, "\"id\":"), token = sim_number_after(text, "t=");
+  sim_check(sim->check, a->asks_back, "a question to one that did not say it could be asked", a->endpoint);
+  if (!sim_check(sim->check, id >= 0 && token >= 0, "a question without its id", 0) ||
+      a->question_count == SIM_QUESTIONS_MAX)
+    return;
+  sim->questions++;
+  a->questions[a->question_count++] = (struct sim_question){(unsigned long)id, (unsigned)token, ask};
+  if (ask && ask->questions++ == 0)
+    ask->paused_at = sim->world->now;
+  struct sim_world *w = sim->world;
+  if (a->patience.node.place == 0)
+    sim_timer_set(w, &a->patience, w->now + sim_world_between(w, 0, HF_SECONDS(200)), a->patience.fire);
+}
+
+static void forget_question(struct sim_agent *a, unsigned i) {
+  struct sim_ask *ask = a->questions[i].ask;
+  if (ask && ask->questions == 1)
+    end_pause(ask);
+  else if (ask)
+    ask->questions--;
+  a->questions[i] = a->questions[--a->question_count];
+}
+
+static void void_question(struct sim_agent *a, const char *text) {
+  long id = sim_number_after(text, "\"requestId\":");
+  for (unsigned i = 0; i < a->question_count; i++) {
+    if ((long)a->questions[i].id == id) {
+      forget_question(a, i);
+      return;
+    }
+  }
+}
+
+static void hear(struct sim_agent *a, struct sim_ask *ask, struct hf_pieces *pieces) {
+  char text[SIM_TEXT_MAX];
+  sim_join(pieces, text);
+  hf_pieces_deinit(pieces);
+  trace(a->sim, "message to", ask ? ask->number : 0, text);
+  if (strstr(text, "\"elicitation/create\""))
+    note_question(a, ask, text);
+  else if (strstr(text, "\"notifications/cancelled\""))
+    void_question(a, text);
+  if (!ask || !strstr(text, "\"notifications/progress\""))
+    return;
+  struct sim_check *check = a->sim->check;
+  long progress = sim_number_after(text, "\"progress\":");
+  sim_check(check, sim_number_after(text, "\"progressToken\":") == (long)ask->id, "progress under another token",
+            ask->number);
+  sim_check(check, sim_number_after(text, "n=") == (long)ask->number, "progress of another call", ask->number);
+  sim_check(check, progress > ask->progress, "progress fell", ask->number);
+  ask->progress = progress;
+}
+
+static void on_message(struct hf_reply *reply, struct hf_pieces *pieces) {
+  struct sim_ask *ask = HF_CONTAINER_OF(reply, struct sim_ask, reply);
+  sim_check(ask->sim->check, ask->open, "a message after the answer", ask->number);
+  hear(ask->agent, ask, pieces);
+}
+
+static void on_notify(struct hf_client *client, void *owner, struct hf_pieces *pieces) {
+  struct sim_agent *a = owner;
+  sim_check(a->sim->check, a->client == client, "a message to a client that is gone", 0);
+  hear(a, NULL, pieces);
+}
+
+static const struct hf_reply_ops reply_ops = {on_message, on_finish};
+static const struct hf_client_ops client_ops = {on_notify};
+
+/* Returns false if there was no memory to read it. */
+static bool hand_in(struct sim_agent *a, struct sim_ask *ask, const char *text) {
+  struct hf_message message;
+  struct hf_refusal refusal;
+  if (hf_message_decode_copy(hf_str_from(text), &message, &refusal) < 0) {
+    sim_check(a->sim->check, a->sim->no_memory, "a text that is no message", 0);
+    return false;
+  }
+  hf_client_handle(a->client, &message, ask ? &ask->reply : NULL);
+  return true;
+}
+
+static void send_ask(struct sim_agent *a, struct sim_ask *ask, const char *text) {
+  struct sim_gateway *sim = a->sim;
+  ask->reply = (struct hf_reply){.ops = &reply_ops};
+  ask->open = true;
+  ask->started = sim->world->now;
+  sim->open++;
+  trace(sim, "ask", ask->number, text);
+  if (!hand_in(a, ask, text))
+    over(ask);
+}
+
+/* The next request of the world, or NULL. */
+static struct sim_ask *next_ask(struct sim_agent *a, enum hf_method method) {
+  struct sim_gateway *sim = a->sim;
+  if (sim->asked == sim->world->call_count)
+    return NULL;
+  struct sim_ask *ask = &sim->asks[sim->asked];
+  *ask = (struct sim_ask){
+      .sim = sim,
+      .agent = a,
+      .number = sim->asked++,
+      .id = a->next_id++,
+      .method = method,
+      .most = sim->options.attempts + 1, /* a lost session is renewed once */
+      .deadline = sim->options.deadline + sim->gateway->settings->limits.list_wait,
+      .progress = -1,
+      .executed = -1,
+  };
+  return ask;
+}
+
+static void fire_cancel(struct sim_timer *timer) {
+  struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
+  struct sim_agent *a = ask->agent;
+  ask->cancelled = true;
+  if (sim_world_chance(ask->sim->world, 50)) {
+    over(ask);
+    hf_client_abandon(a->client, &ask->reply);
+    return;
+  }
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%u}}", ask->id);
+  if (hand_in(a, NULL, text))
+    sim_check(ask->sim->check, !ask->open, "a cancelled request goes on", ask->number);
+}
+
+static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, size_t size) {
+  struct sim_world *w = world_of(a);
+  char hints[128] = "";
+  if (ask->ledgered && sim_world_chance(w, 5)) {
+    unsigned attempts = 1 + (unsigned)hf_random_below(&w->random, 3);
+    unsigned ms = 1 + (unsigned)hf_random_below(&w->random, 30000);
+    if (attempts + 1 < ask->most)
+      ask->most = attempts + 1;
+    ask->deadline = hf_time_min(ask->deadline, HF_MS(ms) + a->sim->gateway->settings->limits.list_wait);
+    snprintf(hints, sizeof hints, ",\"dev.holdfast/call\":{\"deadlineMs\":%u,\"maxAttempts\":%u}", ms, attempts);
+  }
+  snprintf(text, size, "\"_meta\":{\"progressToken\":%u%s%s}", ask->id, hints,
+           a->era != HF_ERA_MODERN
+               ? ""
+               : ",\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
+                 "clientCapabilities\":{},\"io.modelcontextprotocol/logLevel\":\"debug\"");
+}
+
+static void plan_cancel(struct sim_ask *ask) {
+  struct sim_world *w = ask->sim->world;
+  if (ask->open && sim_world_chance(w, 5))
+    sim_timer_set(w, &ask->cancel, w->now + sim_world_between(w, 0, HF_SECONDS(sim_world_chance(w, 50) ? 1 : 60)),
+                  fire_cancel);
+}
+
+static void call_tool(struct sim_agent *a) {
+  struct sim_world *w = world_of(a);
+  struct sim_ask *ask = next_ask(a, HF_METHOD_TOOLS_CALL);
+  if (!ask)
+    return;
+  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], prefix[SIM_NAME_MAX] = "";
+  unsigned tool = (unsigned)hf_random_below(&w->random, SIM_TOOL_COUNT);
+  const char *name = sim_world_chance(w, 2) ? "invented" : sim_tool_names[tool];
+  ask->ledgered = true;
+  ask->unsafe = tool == SIM_TOOL_UNSAFE;
+  if (a->endpoint < 0)
+    snprintf(prefix, sizeof prefix, "s%u__", (unsigned)hf_random_below(&w->random, a->sim->options.servers));
+  write_meta(a, ask, meta, sizeof meta);
+  snprintf(
+      text, sizeof text,
+      "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/call\",\"params\":{\"name\":\"%s%s\",\"arguments\":{\"n\":"
+      "%u},%s}}",
+      ask->id, prefix, name, ask->number, meta);
+  send_ask(a, ask, text);
+  plan_cancel(ask);
+}
+
+static void ask_for(struct sim_agent *a, enum hf_method method) {
+  struct sim_ask *ask = next_ask(a, method);
+  if (!ask)
+    return;
+  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], more[64] = "";
+  if (method == HF_METHOD_PROMPTS_GET)
+    snprintf(more, sizeof more, "\"name\":\"%sgreet\",\"arguments\":{\"n\":%u},", a->endpoint < 0 ? "s0__" : "",
+             ask->number);
+  write_meta(a, ask, meta, sizeof meta);
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%.*s\",\"params\":{%s%s}}", ask->id,
+           HF_STR_FMT(hf_method_info(method)->name), more, meta);
+  send_ask(a, ask, text);
+  plan_cancel(ask);
+}
+
+static void introduce(struct sim_agent *a) {
+  struct sim_ask *ask = next_ask(a, HF_METHOD_INITIALIZE);
+  if (!ask)
+    return;
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
+           "\"capabilities\":{%s},\"clientInfo\":{\"name\":\"sim\",\"version\":\"1\"}}}",
+           ask->id, a->asks_back ? "\"elicitation\":{}" : "");
+  send_ask(a, ask, text);
+}
+
+static void open_client(struct sim_agent *a) {
+  struct sim_world *w = world_of(a);
+  struct sim_gateway *sim = a->sim;
+  a->era = sim_world_chance(w, 50) ? HF_ERA_LEGACY : HF_ERA_MODERN;
+  a->endpoint = sim_world_chance(w, 50) ? -1 : (int)hf_random_below(&w->random, sim->options.servers);
+  a->asks_back = a->era == HF_ERA_LEGACY && sim_world_chance(w, 70);
+  a->ready = a->era == HF_ERA_MODERN;
+  a->introduced = false;
+  a->next_id = 1;
+  char name[SIM_NAME_MAX];
+  snprintf(name, sizeof name, "s%d", a->endpoint);
+  struct hf_client_options options = {
+      .era = a->era == HF_ERA_LEGACY && sim_world_chance(w, 50) ? HF_ERA_UNKNOWN : a->era,
+      .ops = &client_ops,
+      .owner = a,
+  };
+  if (a->endpoint >= 0)
+    options.server = hf_str_from(name);
+  struct hf_client *client;
+  int r = hf_client_open(sim->gateway, &options, &client);
+  bool expected = r == HF_ERR_CLOSED || r == HF_ERR_NOTFOUND || (r == HF_ERR_NOMEM && sim->no_memory);
+  sim_check(sim->check, r == 0 || expected, "a client was not let in", 0);
+  if (r < 0)
+    return;
+  a->client = client;
+  if (a->era == HF_ERA_LEGACY)
+    introduce(a);
+}
+
+void sim_agent_close(struct sim_agent *a) {
+  struct sim_gateway *sim = a->sim;
+  if (!a->client)
+    return;
+  sim_timer_stop(sim->world, &a->patience);
+  struct hf_client *client = a->client;
+  a->question_count = 0;
+  for (unsigned i = 0; i < sim->asked; i++) {
+    if (!sim->asks[i].open || sim->asks[i].agent != a)
+      continue;
+    sim->asks[i].cancelled = true;
+    over(&sim->asks[i]);
+  }
+  a->client = NULL;
+  hf_client_close(client);
+}
+
+/* A person answers the oldest question, or leaves it. */
+static void fire_patience(struct sim_timer *timer) {
+  struct sim_agent *a = HF_CONTAINER_OF(timer, struct sim_agent, patience);
+  struct sim_world *w = world_of(a);
+  if (a->question_count == 0)
+    return;
+  struct sim_question question = a->questions[0];
+  forget_question(a, 0);
+  if (a->question_count > 0)
+    sim_timer_set(w, &a->patience, w->now + sim_world_between(w, 0, HF_SECONDS(100)), fire_patience);
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":{\"action\":\"accept\",\"content\":{\"said\":\"t=%u\"}}}",
+           question.id, question.token);
+  hand_in(a, NULL, text);
+}
+
+static void act(struct sim_agent *a) {
+  struct sim_world *w = world_of(a);
+  uint64_t draw = hf_random_below(&w->random, 1000);
+  if (draw < 5)
+    sim_agent_close(a);
+  else if (draw < 30)
+    ask_for(a, HF_METHOD_TOOLS_LIST);
+  else if (draw < 40)
+    ask_for(a, HF_METHOD_PROMPTS_LIST);
+  else if (draw < 60)
+    ask_for(a, HF_METHOD_PROMPTS_GET);
+  else if (draw < 70 && a->era == HF_ERA_LEGACY)
+    ask_for(a, HF_METHOD_PING);
+  else
+    call_tool(a);
+}
+
+static void fire_agent(struct sim_timer *timer) {
+  struct sim_agent *a = HF_CONTAINER_OF(timer, struct sim_agent, timer);
+  struct sim_world *w = world_of(a);
+  if (!a->client)
+    open_client(a);
+  else if (a->ready && a->era == HF_ERA_LEGACY && !a->introduced)
+    a->introduced = hand_in(a, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+  else if (a->ready)
+    act(a);
+  hf_time pause = sim_world_between(w, 0, a->sim->options.gap);
+  if (sim_world_chance(w, 1))
+    pause += HF_SECONDS(sim_world_between(w, 1, 600));
+  if (a->sim->asked < w->call_count && !a->sim->drained)
+    sim_timer_set(w, &a->timer, w->now + pause, fire_agent);
+}
+
+void sim_agent_init(struct sim_agent *agent, struct sim_gateway *sim) {
+  *agent = (struct sim_agent){.sim = sim};
+  agent->patience.fire = fire_patience;
+  sim_timer_set(sim->world, &agent->timer, sim_world_between(sim->world, 0, sim->options.gap), fire_agent);
+}

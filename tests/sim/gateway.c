@@ -1,0 +1,298 @@
+#include "gateway.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS_AT_ONE_TIME = 100000, TIMERS_RESERVED = 1 << 14 };
+
+/* Beyond this no call can still be open: a question is waited for an hour at most. */
+#define LONGEST_WORLD (HF_SECONDS(86400) * 100)
+
+size_t sim_join(const struct hf_pieces *pieces, char text[SIM_TEXT_MAX]) {
+  size_t at = 0;
+  for (size_t i = 0; i < pieces->count; i++) {
+    struct hf_str bytes = pieces->piece[i].bytes;
+    if (at + bytes.len >= SIM_TEXT_MAX)
+      bytes.len = SIM_TEXT_MAX - 1 - at;
+    memcpy(text + at, bytes.ptr, bytes.len);
+    at += bytes.len;
+  }
+  text[at] = '\0';
+  return at;
+}
+
+long sim_number_after(const char *text, const char *key) {
+  const char *at = strstr(text, key);
+  if (!at)
+    return -1;
+  at += strlen(key);
+  return *at >= '0' && *at <= '9' ? strtol(at, NULL, 10) : -1;
+}
+
+static bool fill_server(struct hf_settings *settings, const struct sim_gateway_options *o, unsigned number,
+                        struct hf_server_settings *ret_server) {
+  char name[SIM_NAME_MAX], url[32];
+  int n = snprintf(name, sizeof name, "s%u", number);
+  int m = snprintf(url, sizeof url, "http://h/%u", o->url[number]);
+  *ret_server = (struct hf_server_settings){
+      .name = hf_arena_copy(&settings->arena, (struct hf_str){name, (size_t)n}),
+      .transport = HF_TRANSPORT_HTTP,
+      .url = hf_arena_copy(&settings->arena, (struct hf_str){url, (size_t)m}),
+      .era = o->modern[number] ? HF_ERA_MODERN : HF_ERA_LEGACY,
+      .instance = o->own[number] ? HF_INSTANCE_SESSION : HF_INSTANCE_SHARED,
+      .stateful = o->stateful[number],
+      .start_timeout = HF_SECONDS(10),
+      .idle_stop = HF_TIME_NEVER,
+      .keepalive = HF_TIME_NEVER,
+      .policy = {HF_TIMEOUT_OPTIONS_INIT, HF_RETRY_OPTIONS_INIT, HF_BREAKER_OPTIONS_INIT},
+      .provider = o->provider,
+  };
+  ret_server->policy.retry.attempts = o->attempts;
+  ret_server->policy.timeout.deadline = o->deadline;
+  ret_server->policy.breaker.failures = o->provider.breaker.failures;
+  ret_server->transient_errors.item = hf_arena_alloc(&settings->arena, sizeof *ret_server->transient_errors.item);
+  if (!ret_server->name.ptr || !ret_server->url.ptr || !ret_server->transient_errors.item)
+    return false;
+  ret_server->transient_errors.item[0] = HF_STR("try again");
+  ret_server->transient_errors.count = 1;
+  return true;
+}
+
+static struct hf_settings *make_settings(const struct sim_gateway_options *o) {
+  struct hf_settings *settings = hf_settings_new();
+  if (!settings)
+    return NULL;
+  settings->servers = hf_arena_alloc(&settings->arena, o->servers * sizeof *settings->servers);
+  bool good = settings->servers != NULL;
+  for (unsigned i = 0; good && i < o->servers; i++) {
+    if (!o->present[i])
+      continue;
+    good = fill_server(settings, o, i, &settings->servers[settings->server_count]);
+    settings->server_count++;
+  }
+  settings->limits = (struct hf_limits){.sessions = 100,
+                                        .calls = 1000,
+                                        .calls_per_client = 500,
+                                        .session_upstreams = 8,
+                                        .list_wait = HF_SECONDS(3),
+                                        .list_ttl = HF_SECONDS(60),
+                                        .drain = HF_SECONDS(5)};
+  if (!good) {
+    hf_settings_free(settings);
+    return NULL;
+  }
+  return settings;
+}
+
+static void draw_provider(struct sim_gateway_options *o, struct sim_world *w) {
+  o->provider = (struct hf_provider_options)HF_PROVIDER_OPTIONS_INIT;
+  if (sim_world_chance(w, 40))
+    o->provider.max_concurrent = (unsigned)sim_world_between(w, 1, 8);
+  if (sim_world_chance(w, 20))
+    o->provider.max_queued = (unsigned)sim_world_between(w, 0, 20);
+  if (sim_world_chance(w, 30))
+    o->provider.probe_timeout = 0;
+  if (sim_world_chance(w, 30))
+    o->provider.max_tools = (unsigned)sim_world_between(w, 0, 2);
+  if (sim_world_chance(w, 50))
+    o->provider.breaker.failures = (unsigned)sim_world_between(w, 1, 5);
+}
+
+static void draw_options(struct sim_gateway_options *o, struct sim_world *w) {
+  o->servers = (unsigned)sim_world_between(w, 1, SIM_SERVERS_MAX);
+  o->agents = (unsigned)sim_world_between(w, 1, SIM_AGENTS_MAX);
+  o->attempts = (unsigned)sim_world_between(w, 1, 5);
+  o->deadline = sim_world_chance(w, 20) ? HF_MS(sim_world_between(w, 1, 20000)) : HF_SECONDS(55);
+  o->gap = HF_MS(sim_world_between(w, 1, 3000));
+  for (unsigned i = 0; i < o->servers; i++) {
+    o->modern[i] = sim_world_chance(w, 50);
+    o->own[i] = sim_world_chance(w, 40);
+    o->stateful[i] = sim_world_chance(w, 10);
+    o->present[i] = true;
+  }
+  draw_provider(o, w);
+}
+
+static void fire_reload(struct sim_timer *timer) {
+  struct sim_gateway *sim = HF_CONTAINER_OF(timer, struct sim_gateway, reload);
+  struct sim_world *w = sim->world;
+  struct sim_gateway_options *o = &sim->options;
+  unsigned number = (unsigned)hf_random_below(&w->random, o->servers);
+  draw_provider(o, w);
+  if (sim_world_chance(w, 30))
+    o->url[number]++;
+  if (sim_world_chance(w, 30))
+    o->present[number] = !o->present[number];
+  struct hf_settings *settings = make_settings(o);
+  struct hf_error why = {0};
+  if (settings && hf_gateway_reload(sim->gateway, settings, &why) < 0) {
+    sim_check(sim->check, sim->no_memory, "a reload failed", 0);
+    hf_settings_free(settings);
+  }
+  sim->reloads++;
+  if (sim->trace)
+    fprintf(sim->trace, "%.6f reload, of server %u\n", (double)w->now / 1e9, number);
+  if (sim->asked < w->call_count)
+    sim_timer_set(w, timer, w->now + sim_world_between(w, HF_SECONDS(1), HF_SECONDS(600)), fire_reload);
+}
+
+static void read_hello(struct sim_gateway *sim) {
+  static const char *const texts[] = {
+      "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{"
+      "\"listChanged\":true},\"prompts\":{},\"logging\":{}},\"serverInfo\":{\"name\":\"sim\",\"version\":\"1\"}}}",
+      "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+      "\"capabilities\":{\"tools\":{},\"prompts\":{}},\"ttlMs\":0,\"cacheScope\":\"private\"}}",
+  };
+  struct hf_refusal refusal;
+  for (int i = 0; i < 2; i++)
+    if (hf_message_decode_copy(hf_str_from(texts[i]), &sim->hello[i], &refusal) < 0)
+      abort();
+}
+
+static void set_up(struct sim_gateway *sim, uint64_t seed) {
+  struct sim_world *w = sim->world;
+  draw_options(&sim->options, w);
+  if (hf_heap_reserve(&w->timers, TIMERS_RESERVED) < 0)
+    abort();
+  sim->asks = calloc(w->call_count, sizeof *sim->asks);
+  read_hello(sim);
+  hf_loop_init(&sim->loop, seed, NULL);
+  struct hf_settings *settings = make_settings(&sim->options);
+  struct hf_upstream_factory factory = {sim_server_open, sim};
+  if (!sim->asks || !settings || hf_gateway_new(&sim->loop, settings, &factory, &sim->gateway) < 0)
+    abort();
+  hf_gateway_start(sim->gateway);
+  for (unsigned i = 0; i < sim->options.agents; i++)
+    sim_agent_init(&sim->agents[i], sim);
+  sim_timer_set(w, &sim->reload, sim_world_between(w, HF_SECONDS(1), HF_SECONDS(600)), fire_reload);
+}
+
+/* Events of the world that fall together with the loop's own come before them or after, as it happens. */
+static void turn(struct sim_gateway *sim) {
+  struct sim_world *w = sim->world;
+  const struct hf_heap_node *top = hf_heap_top(&w->timers);
+  hf_time world = top ? top->at : HF_TIME_NEVER, loop = hf_loop_next(&sim->loop);
+  if (sim->no_memory && sim_world_chance(w, 2))
+    hf_alloc_fail_after((long)hf_random_below(&w->random, 1ULL << hf_random_below(&w->random, 9)));
+  bool ours = world < loop || (world == loop && sim_world_chance(w, 50));
+  if (ours) {
+    hf_loop_advance(&sim->loop, world, 0);
+    sim_world_turn(w);
+  } else {
+    w->now = hf_time_max(w->now, loop);
+    hf_loop_run(&sim->loop, w->now, 0);
+  }
+}
+
+static void run(struct sim_gateway *sim) {
+  struct sim_world *w = sim->world;
+  unsigned turns = 0;
+  hf_time before = 0;
+  while (sim->open > 0 || (sim->asked < w->call_count && !sim->drained)) {
+    turn(sim);
+    turns = w->now == before ? turns + 1 : 0;
+    before = w->now;
+    if (!sim_check(sim->check, turns < TURNS_AT_ONE_TIME, "time stands still", 0) ||
+        !sim_check(sim->check, w->now < LONGEST_WORLD, "a call never ended", 0))
+      break;
+  }
+}
+
+static void note_drained(void *ctx) {
+  (void)ctx;
+}
+
+static void maybe_drain(struct sim_gateway *sim) {
+  struct sim_world *w = sim->world;
+  unsigned before = (unsigned)hf_random_below(&w->random, w->call_count);
+  while (sim->asked < before && w->now < LONGEST_WORLD)
+    turn(sim);
+  sim->drained = true;
+  hf_gateway_drain(sim->gateway, note_drained, sim);
+}
+
+static void check_instance(struct sim_gateway *sim, const struct hf_instance *instance) {
+  struct hf_provider_view view;
+  hf_provider_view(instance->provider, &view);
+  sim_check(sim->check, view.in_flight == 0, "a slot was lost", 0);
+  sim_check(sim->check, view.queued == 0, "a waiter was left", 0);
+  sim_check(sim->check, hf_list_empty(&instance->exchanges), "an exchange was left", 0);
+}
+
+static void check_end(struct sim_gateway *sim) {
+  struct hf_gateway *gateway = sim->gateway;
+  sim_check(sim->check, gateway->calls == 0, "the count of calls does not return to zero", (unsigned)gateway->calls);
+  sim_check(sim->check, hf_list_empty(&gateway->waiting), "an exchange waits for ever", 0);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
+    const struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);
+    if (server->shared)
+      check_instance(sim, server->shared);
+    for (const struct hf_list *own = server->own.next; own != &server->own; own = own->next)
+      check_instance(sim, HF_CONTAINER_OF(own, struct hf_instance, link));
+  }
+  for (unsigned i = 0; i < sim->asked; i++) {
+    const struct sim_ask *ask = &sim->asks[i];
+    unsigned ran = sim->world->executions[i];
+    sim_check(sim->check, !ask->unsafe || ran <= 1, "an unsafe effect ran twice", i);
+    sim_check(sim->check, ask->executed != HF_EXECUTED_NO || ran == 0, "'not executed', but it was", i);
+  }
+}
+
+/* What the servers still had in mind is done before the ledger is read. */
+static void come_to_rest(struct sim_gateway *sim) {
+  for (unsigned i = 0; i < sim->options.agents; i++)
+    sim_timer_stop(sim->world, &sim->agents[i].timer);
+  sim_timer_stop(sim->world, &sim->reload);
+  hf_time until = sim->world->now + HF_SECONDS(200);
+  for (unsigned turns = 0; sim->world->now < until && turns < TURNS_AT_ONE_TIME; turns++)
+    turn(sim);
+  hf_alloc_fail_after(-1);
+}
+
+static void tear_down(struct sim_gateway *sim) {
+  for (unsigned i = 0; i < sim->options.agents; i++)
+    sim_agent_close(&sim->agents[i]);
+  sim_check(sim->check, sim->gateway->calls == 0, "a closed client's call goes on", 0);
+  sim_check(sim->check, sim->gateway->own_instances == 0, "a client's instance was left", 0);
+  hf_gateway_free(sim->gateway);
+  sim_check(sim->check, sim->loop.timer_count == 0, "a timer was left", (unsigned)sim->loop.timer_count);
+  sim_servers_free(sim);
+  hf_loop_deinit(&sim->loop);
+  hf_message_deinit(&sim->hello[0]);
+  hf_message_deinit(&sim->hello[1]);
+  free(sim->asks);
+}
+
+static void add(struct sim_gateway *totals, const struct sim_gateway *sim) {
+  totals->asked += sim->asked;
+  totals->answered += sim->answered;
+  totals->attempts += sim->attempts;
+  totals->cancelled += sim->cancelled;
+  totals->successes += sim->successes;
+  totals->failures += sim->failures;
+  totals->refusals += sim->refusals;
+  totals->lost += sim->lost;
+  totals->questions += sim->questions;
+  totals->reloads += sim->reloads;
+}
+
+void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, struct sim_gateway *totals,
+                     struct sim_check *check) {
+  struct sim_world world;
+  if (sim_world_init(&world, seed, 0, calls) < 0)
+    abort();
+  struct sim_gateway sim = {.world = &world, .check = check, .trace = trace};
+  set_up(&sim, seed);
+  sim.no_memory = failing;
+  if (sim_world_chance(&world, 20))
+    maybe_drain(&sim);
+  run(&sim);
+  come_to_rest(&sim);
+  check_end(&sim);
+  tear_down(&sim);
+  add(totals, &sim);
+  sim_world_deinit(&world);
+}

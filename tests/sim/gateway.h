@@ -1,0 +1,131 @@
+/* A whole gateway in the simulated world: the real pipeline between fake servers and fake clients.
+ *
+ * server.c stands behind gateway/upstream.h and misbehaves as world.c does; agent.c stands before gateway/client.h,
+ * asks, cancels, leaves, and reads every answer; gateway.c owns both, the settings with their reloads, and the one
+ * clock. What the servers did is in the world's ledger, what the clients were told is held against it. */
+#ifndef SIM_GATEWAY_H
+#define SIM_GATEWAY_H
+
+#include "check.h"
+#include "gateway/gateway.h"
+#include "world.h"
+
+#include <stdio.h>
+
+enum { SIM_SERVERS_MAX = 4, SIM_AGENTS_MAX = 6, SIM_NAME_MAX = 8, SIM_TEXT_MAX = 2048, SIM_QUESTIONS_MAX = 64 };
+
+struct sim_gateway;
+struct sim_agent;
+struct sim_server;
+
+/* One request of a client. */
+struct sim_ask {
+  struct hf_reply reply; /* the front's side */
+  struct sim_timer cancel;
+  struct sim_gateway *sim;
+  struct sim_agent *agent;
+  unsigned number; /* in the world: the payload, and the ledger's key */
+  unsigned id;     /* as the client numbers its requests: others use the same */
+  enum hf_method method;
+  bool unsafe;
+  bool ledgered; /* a tool is asked for: the servers keep the ledger of it */
+  bool open;
+  bool cancelled;
+  unsigned attempts; /* that reached a server */
+  unsigned most;     /* that may */
+  hf_time started;
+  hf_time deadline;
+  hf_time paused; /* while a person was asked, in all */
+  hf_time paused_at;
+  unsigned questions; /* open */
+  long progress;
+  int executed; /* as told: -1 nothing, else enum hf_executed */
+};
+
+struct sim_agent {
+  struct sim_gateway *sim;
+  struct sim_timer timer;    /* what it does next */
+  struct sim_timer patience; /* answers to questions come late */
+  struct hf_client *client;
+  enum hf_era era;
+  int endpoint; /* a server, or -1: all */
+  unsigned next_id;
+  bool ready;
+  bool introduced; /* sent notifications/initialized */
+  bool asks_back;  /* it declared that it can be asked */
+  struct sim_question {
+    unsigned long id; /* the gateway's */
+    unsigned token;   /* the server's, to be echoed */
+    struct sim_ask *ask;
+  } questions[SIM_QUESTIONS_MAX];
+  unsigned question_count;
+};
+
+/* How one world is configured; a reload changes a part of it. */
+struct sim_gateway_options {
+  unsigned servers;
+  unsigned agents;
+  unsigned attempts;
+  hf_time deadline;
+  hf_time gap;
+  bool modern[SIM_SERVERS_MAX];
+  bool own[SIM_SERVERS_MAX]; /* instance: session */
+  bool stateful[SIM_SERVERS_MAX];
+  unsigned url[SIM_SERVERS_MAX]; /* a reload that changes it makes a new server */
+  bool present[SIM_SERVERS_MAX];
+  struct hf_provider_options provider;
+};
+
+struct sim_gateway {
+  struct sim_world *world;
+  struct sim_check *check;
+  FILE *trace; /* or NULL */
+  struct sim_gateway_options options;
+  struct hf_loop loop;
+  struct hf_gateway *gateway;
+  struct sim_agent agents[SIM_AGENTS_MAX];
+  struct sim_ask *asks;
+  unsigned asked;
+  unsigned open;
+  unsigned answered;
+  unsigned long attempts;
+  unsigned long cancelled;
+  unsigned long successes;
+  unsigned long failures;
+  unsigned long refusals; /* JSON-RPC errors */
+  unsigned long lost;     /* answers for which there was no memory */
+  unsigned long questions;
+  unsigned long reloads;
+  struct sim_timer reload;
+  struct sim_server *servers; /* every one that was opened */
+  struct hf_message hello[2]; /* by era: legacy, modern */
+  unsigned next_token;
+  bool no_memory; /* allocations fail now and then */
+  bool drained;
+};
+
+/* Runs the world of this seed with `calls` requests to its end, and adds what it did to `totals`. `failing`: memory
+ * fails, too. */
+void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, struct sim_gateway *totals,
+                     struct sim_check *check);
+
+/* agent.c */
+void sim_agent_init(struct sim_agent *agent, struct sim_gateway *sim);
+void sim_agent_close(struct sim_agent *agent);
+
+/* server.c */
+int sim_server_open(void *ctx, const struct hf_server_settings *settings, struct hf_str capabilities,
+                    const struct hf_upstream_events *events, void *owner, struct hf_upstream **ret_upstream);
+void sim_servers_free(struct sim_gateway *sim);
+
+/* The list results, by server era; for the agents' names too. */
+extern const char *const sim_tool_names[];
+enum { SIM_TOOL_READ, SIM_TOOL_IDEMPOTENT, SIM_TOOL_UNSAFE, SIM_TOOL_COUNT };
+
+/* Joins into `text`, cut at its size. Returns the length. */
+size_t sim_join(const struct hf_pieces *pieces, char text[SIM_TEXT_MAX]);
+
+/* The number that follows `key` in `text`, or -1. */
+long sim_number_after(const char *text, const char *key);
+
+#endif
