@@ -49,6 +49,7 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   client->ops = options->ops;
   client->owner = options->owner;
   client->era = options->era;
+  client->stateless = options->era == HF_ERA_MODERN;
   client->log_level = -1;
   hf_list_init(&client->exchanges);
   hf_list_init(&client->questions);
@@ -353,7 +354,8 @@ static void handle_request(struct hf_client *client, struct hf_message *message,
 static void handle_cancelled(struct hf_client *client, const struct hf_message *message) {
   struct hf_str id = hf_message_raw(message, HF_FIELD_REQUEST_ID);
   struct hf_list *it, *tmp;
-  if (!id.ptr)
+  /* Over modern HTTP closing the stream cancels; an id says nothing there about whose request is meant. */
+  if (!id.ptr || client->stateless)
     return;
   HF_LIST_FOREACH (it, tmp, &client->exchanges) {
     struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
