@@ -216,6 +216,8 @@ static void on_closed(void *owner, const struct hf_evidence *evidence, struct hf
   if (!expected && !again)
     hf_uplink_down(up, evidence, reason);
   hf_attempt_fail_all(up, evidence);
+  const struct hf_evidence not_sent = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
+  hf_attempt_fail_waiting(up, &not_sent); /* stopped while a new session was being made */
   if (up->stopped && up->status.phase != HF_UPSTREAM_IDLE)
     set_phase(up, HF_UPSTREAM_IDLE);
   if (!up->dead && up->stage == HF_UPLINK_CLOSED && (again || up->open_when_closed))

@@ -605,6 +605,21 @@ static void upstream__stop_is_for_good(void **state) {
   close_bed(&bed);
 }
 
+static void upstream__stop_ends_what_waits_for_a_new_session(void **state) {
+  (void)state;
+  struct bed bed;
+  make_ready(&bed, HF_TRANSPORT_HTTP);
+  lose_session(&bed, 1);
+  assert_int_equal(request(&bed, 2), 0);
+  run(&bed, 0);
+  bed.upstream->ops->stop(bed.upstream);
+  closed(&bed, HF_EVIDENCE_NONE, "");
+  assert_true(bed.calls[2].done);
+  assert_int_equal(bed.calls[2].evidence.kind, HF_EVIDENCE_NOT_STARTED);
+  assert_int_equal(bed.phase, HF_UPSTREAM_IDLE);
+  close_bed(&bed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(upstream__probes_then_initializes_a_legacy_server),
@@ -626,6 +641,7 @@ int main(void) {
       cmocka_unit_test(upstream__an_unused_child_is_stopped_and_started_by_the_next_use),
       cmocka_unit_test(upstream__an_idle_server_is_pinged_and_any_answer_is_life),
       cmocka_unit_test(upstream__stop_is_for_good),
+      cmocka_unit_test(upstream__stop_ends_what_waits_for_a_new_session),
   };
   return cmocka_run_group_tests_name("upstream", tests, NULL, NULL);
 }
