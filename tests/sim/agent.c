@@ -212,7 +212,7 @@ static void fire_cancel(struct sim_timer *timer) {
   struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
   struct sim_agent *a = ask->agent;
   ask->cancelled = true;
-  if (sim_world_chance(ask->sim->world, 50)) {
+  if (a->stateless || sim_world_chance(ask->sim->world, 50)) {
     over(ask);
     hf_client_abandon(a->client, &ask->reply);
     return;
@@ -310,10 +310,11 @@ static void open_client(struct sim_agent *a) {
   char name[SIM_NAME_MAX];
   snprintf(name, sizeof name, "s%d", a->endpoint);
   struct hf_client_options options = {
-      .era = a->era == HF_ERA_LEGACY && sim_world_chance(w, 50) ? HF_ERA_UNKNOWN : a->era,
+      .era = sim_world_chance(w, 50) ? HF_ERA_UNKNOWN : a->era,
       .ops = &client_ops,
       .owner = a,
   };
+  a->stateless = options.era == HF_ERA_MODERN;
   if (a->endpoint >= 0)
     options.server = hf_str_from(name);
   struct hf_client *client;
