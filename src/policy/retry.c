@@ -9,7 +9,10 @@ hf_time hf_retry_pause(const struct hf_retry_options *options, unsigned retry, h
   hf_time bound = options->base;
   for (unsigned i = 1; i < retry && bound < options->max; i++)
     bound = hf_time_add(bound, bound);
-  hf_time pause = hf_jitter_scale(random, hf_time_min(bound, options->max));
+  bound = hf_time_min(bound, options->max);
+  if (options->jitter == HF_RETRY_JITTER_NONE)
+    return retry_after > bound ? retry_after : bound;
+  hf_time pause = hf_jitter_scale(random, bound);
   if (retry_after < 0 || pause >= retry_after)
     return pause;
   /* Everybody was told the same instant; the first pause's bound parts them again. */

@@ -8,6 +8,7 @@
 #include "daemon/config.h"
 #include "policy/breaker.h"
 #include "policy/budget.h"
+#include "policy/retry.h"
 
 #include <stdio.h>
 
@@ -84,11 +85,23 @@ static void knob__retry_budget_share(void **state) {
   assert_int_equal(repeats("retryBudget: { share: 50% }", 100, 0), 50);
 }
 
+/* The first pause of a policy, for a chance of one half. */
+static hf_time pause_of(const char *policy) {
+  const struct hf_server_settings server = load(policy);
+  return hf_retry_pause(&server.policy.retry, 1, -1, UINT64_MAX / 2);
+}
+
+static void knob__retry_jitter(void **state) {
+  (void)state;
+  assert_int_equal(pause_of("retry: { base: 100ms, jitter: full }"), HF_MS(50));
+  assert_int_equal(pause_of("retry: { base: 100ms, jitter: none }"), HF_MS(100));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(knob__breaker_rate),       cmocka_unit_test(knob__breaker_min_calls),
       cmocka_unit_test(knob__breaker_window),     cmocka_unit_test(knob__retry_budget_per_second),
-      cmocka_unit_test(knob__retry_budget_share),
+      cmocka_unit_test(knob__retry_budget_share), cmocka_unit_test(knob__retry_jitter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

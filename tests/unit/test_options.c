@@ -116,6 +116,7 @@ static void options__the_standard_profile_is_the_kernels_default(void **state) {
   assert_int_equal(policy.retry.attempts, retry.attempts);
   assert_int_equal(policy.retry.base, retry.base);
   assert_int_equal(policy.retry.max, retry.max);
+  assert_int_equal(policy.retry.jitter, retry.jitter);
   assert_int_equal(policy.breaker.failures, breaker.failures);
   assert_int_equal(policy.breaker.rate_percent, breaker.rate_percent);
   assert_int_equal(policy.breaker.min_calls, breaker.min_calls);

@@ -33,6 +33,19 @@ static void retry__hint_is_a_floor(void **state) {
   assert_int_equal(hf_retry_pause(&options, 1, 0, 0), 0);
 }
 
+static void retry__without_jitter_each_pause_is_its_bound(void **state) {
+  (void)state;
+  struct hf_retry_options none = options;
+  none.jitter = HF_RETRY_JITTER_NONE;
+  for (uint64_t chance = 0; chance < UINT64_MAX / 2; chance += UINT64_MAX / 5) {
+    assert_int_equal(hf_retry_pause(&none, 1, -1, chance), HF_MS(500));
+    assert_int_equal(hf_retry_pause(&none, 2, -1, chance), HF_MS(1000));
+    assert_int_equal(hf_retry_pause(&none, 9, -1, chance), HF_MS(8000));
+    assert_int_equal(hf_retry_pause(&none, 1, HF_SECONDS(3), chance), HF_SECONDS(3));
+    assert_int_equal(hf_retry_pause(&none, 5, HF_SECONDS(3), chance), HF_MS(8000));
+  }
+}
+
 enum { NEVER_SET = -77 };
 
 /* 1994-11-06 08:49:30 UTC, seven seconds before the date of RFC 9110's examples. */
@@ -98,6 +111,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(retry__pause_has_full_jitter_under_a_doubling_bound),
       cmocka_unit_test(retry__hint_is_a_floor),
+      cmocka_unit_test(retry__without_jitter_each_pause_is_its_bound),
       cmocka_unit_test(retry_after__reads_seconds_and_all_three_dates),
       cmocka_unit_test(retry_after__leap_days_count),
       cmocka_unit_test(retry_after__refuses_what_is_neither),
