@@ -9,7 +9,7 @@ static struct sim_world *world_of(const struct sim_agent *a) {
 
 static void trace(struct sim_gateway *sim, const char *what, unsigned number, const char *text) {
   if (sim->trace)
-    fprintf(sim->trace, "%.6f %s %u %s\n", (double)sim->world->now / 1e9, what, number, text);
+    fprintf(sim->trace, "%.6f %s %u %s\n", (double)sim->world->now / 1e6, what, number, text);
 }
 
 static void end_pause(struct sim_ask *ask) {
@@ -145,7 +145,8 @@ static void hear(struct sim_agent *a, struct sim_ask *ask, struct hf_pieces *pie
   long progress = sim_number_after(text, "\"progress\":");
   sim_check(check, sim_number_after(text, "\"progressToken\":") == (long)ask->id, "progress under another token",
             ask->number);
-  sim_check(check, sim_number_after(text, "n=") == (long)ask->number, "progress of another call", ask->number);
+  long echo = sim_number_after(text, "n=");
+  sim_check(check, echo < 0 || echo == (long)ask->number, "progress of another call", ask->number);
   sim_check(check, progress > ask->progress, "progress fell", ask->number);
   ask->progress = progress;
 }
@@ -227,7 +228,8 @@ static void fire_cancel(struct sim_timer *timer) {
 static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, size_t size) {
   struct sim_world *w = world_of(a);
   char hints[128] = "";
-  if (ask->ledgered && sim_world_chance(w, 5)) {
+  /* Without memory a hint may go unread. */
+  if (ask->ledgered && !a->sim->no_memory && sim_world_chance(w, 5)) {
     unsigned attempts = 1 + (unsigned)hf_random_below(&w->random, 3);
     unsigned ms = 1 + (unsigned)hf_random_below(&w->random, 30000);
     if (attempts + 1 < ask->most)
@@ -275,14 +277,27 @@ static void ask_for(struct sim_agent *a, enum hf_method method) {
   struct sim_ask *ask = next_ask(a, method);
   if (!ask)
     return;
-  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], more[64] = "";
+  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], more[128] = "";
   if (method == HF_METHOD_PROMPTS_GET)
     snprintf(more, sizeof more, "\"name\":\"%sgreet\",\"arguments\":{\"n\":%u},", a->endpoint < 0 ? "s0__" : "",
              ask->number);
+  else if (method == HF_METHOD_SUBSCRIPTIONS_LISTEN)
+    snprintf(more, sizeof more, "\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"r:0\"]},");
+  else if (method == HF_METHOD_LOGGING_SET_LEVEL)
+    snprintf(more, sizeof more, "\"level\":\"error\",");
+  else if (hf_method_info(method)->target == HF_TARGET_URI)
+    snprintf(more, sizeof more, "\"uri\":\"r:%u\",", (unsigned)hf_random_below(&world_of(a)->random, 3));
   write_meta(a, ask, meta, sizeof meta);
   snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%.*s\",\"params\":{%s%s}}", ask->id,
            HF_STR_FMT(hf_method_info(method)->name), more, meta);
+  if (method == HF_METHOD_SUBSCRIPTIONS_LISTEN)
+    ask->deadline = HF_TIME_NEVER; /* open until one side ends it */
   send_ask(a, ask, text);
+  if (ask->open && ask->deadline == HF_TIME_NEVER) {
+    struct sim_world *w = world_of(a);
+    sim_timer_set(w, &ask->cancel, w->now + sim_world_between(w, 0, HF_SECONDS(600)), fire_cancel);
+    return;
+  }
   plan_cancel(ask);
 }
 
@@ -295,6 +310,7 @@ static void introduce(struct sim_agent *a) {
            "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
            "\"capabilities\":{%s},\"clientInfo\":{\"name\":\"sim\",\"version\":\"1\"}}}",
            ask->id, a->asks_back ? "\"elicitation\":{}" : "");
+  a->greeting = ask;
   send_ask(a, ask, text);
 }
 
@@ -306,6 +322,7 @@ static void open_client(struct sim_agent *a) {
   a->asks_back = a->era == HF_ERA_LEGACY && sim_world_chance(w, 70);
   a->ready = a->era == HF_ERA_MODERN;
   a->introduced = false;
+  a->greeting = NULL;
   a->next_id = 1;
   char name[SIM_NAME_MAX];
   snprintf(name, sizeof name, "s%d", a->endpoint);
@@ -359,22 +376,28 @@ static void fire_patience(struct sim_timer *timer) {
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":{\"action\":\"accept\",\"content\":{\"said\":\"t=%u\"}}}",
            question.id, question.token);
-  hand_in(a, NULL, text);
+  while (!hand_in(a, NULL, text)) {
+    /* an allocation fails once only */
+  }
 }
 
 static void act(struct sim_agent *a) {
-  struct sim_world *w = world_of(a);
-  uint64_t draw = hf_random_below(&w->random, 1000);
+  static const enum hf_method both[] = {HF_METHOD_TOOLS_LIST,    HF_METHOD_TOOLS_LIST,  HF_METHOD_PROMPTS_LIST,
+                                        HF_METHOD_PROMPTS_GET,   HF_METHOD_PROMPTS_GET, HF_METHOD_RESOURCES_LIST,
+                                        HF_METHOD_RESOURCES_READ};
+  static const enum hf_method legacy[] = {HF_METHOD_PING, HF_METHOD_RESOURCES_SUBSCRIBE,
+                                          HF_METHOD_RESOURCES_UNSUBSCRIBE, HF_METHOD_LOGGING_SET_LEVEL};
+  static const enum hf_method modern[] = {HF_METHOD_DISCOVER, HF_METHOD_SUBSCRIPTIONS_LISTEN};
+  struct hf_random *random = &world_of(a)->random;
+  uint64_t draw = hf_random_below(random, 1000);
   if (draw < 5)
     sim_agent_close(a);
-  else if (draw < 30)
-    ask_for(a, HF_METHOD_TOOLS_LIST);
-  else if (draw < 40)
-    ask_for(a, HF_METHOD_PROMPTS_LIST);
   else if (draw < 60)
-    ask_for(a, HF_METHOD_PROMPTS_GET);
-  else if (draw < 70 && a->era == HF_ERA_LEGACY)
-    ask_for(a, HF_METHOD_PING);
+    ask_for(a, both[hf_random_below(random, sizeof both / sizeof both[0])]);
+  else if (draw < 80 && a->era == HF_ERA_LEGACY)
+    ask_for(a, legacy[hf_random_below(random, sizeof legacy / sizeof legacy[0])]);
+  else if (draw < 80)
+    ask_for(a, modern[hf_random_below(random, sizeof modern / sizeof modern[0])]);
   else
     call_tool(a);
 }
@@ -388,6 +411,8 @@ static void fire_agent(struct sim_timer *timer) {
     a->introduced = hand_in(a, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
   else if (a->ready)
     act(a);
+  else if (!a->greeting || !a->greeting->open)
+    sim_agent_close(a); /* it was not let in */
   hf_time pause = sim_world_between(w, 0, a->sim->options.gap);
   if (sim_world_chance(w, 1))
     pause += HF_SECONDS(sim_world_between(w, 1, 600));

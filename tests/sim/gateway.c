@@ -115,11 +115,23 @@ static void draw_options(struct sim_gateway_options *o, struct sim_world *w) {
   draw_provider(o, w);
 }
 
+static void look_on(struct sim_gateway *sim) {
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 20);
+  (void)hf_gateway_ready(sim->gateway, &text);
+  int r = hf_gateway_status(sim->gateway, &text);
+  if (r == 0)
+    r = hf_gateway_metrics(sim->gateway, &text);
+  sim_check(sim->check, r == 0 || sim->no_memory, "status or metrics failed", 0);
+  hf_buf_deinit(&text);
+}
+
 static void fire_reload(struct sim_timer *timer) {
   struct sim_gateway *sim = HF_CONTAINER_OF(timer, struct sim_gateway, reload);
   struct sim_world *w = sim->world;
   struct sim_gateway_options *o = &sim->options;
   unsigned number = (unsigned)hf_random_below(&w->random, o->servers);
+  look_on(sim);
   draw_provider(o, w);
   if (sim_world_chance(w, 30))
     o->url[number]++;
@@ -133,7 +145,7 @@ static void fire_reload(struct sim_timer *timer) {
   }
   sim->reloads++;
   if (sim->trace)
-    fprintf(sim->trace, "%.6f reload, of server %u\n", (double)w->now / 1e9, number);
+    fprintf(sim->trace, "%.6f reload, of server %u\n", (double)w->now / 1e6, number);
   if (sim->asked < w->call_count)
     sim_timer_set(w, timer, w->now + sim_world_between(w, HF_SECONDS(1), HF_SECONDS(600)), fire_reload);
 }
@@ -141,9 +153,11 @@ static void fire_reload(struct sim_timer *timer) {
 static void read_hello(struct sim_gateway *sim) {
   static const char *const texts[] = {
       "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{"
-      "\"listChanged\":true},\"prompts\":{},\"logging\":{}},\"serverInfo\":{\"name\":\"sim\",\"version\":\"1\"}}}",
+      "\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true},\"logging\":{}},\"serverInfo\":{"
+      "\"name\":\"sim\",\"version\":\"1\"}}}",
       "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
-      "\"capabilities\":{\"tools\":{},\"prompts\":{}},\"ttlMs\":0,\"cacheScope\":\"private\"}}",
+      "\"capabilities\":{\"tools\":{\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true}},\"ttlMs\":"
+      "0,\"cacheScope\":\"private\"}}",
   };
   struct hf_refusal refusal;
   for (int i = 0; i < 2; i++)

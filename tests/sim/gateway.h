@@ -51,9 +51,10 @@ struct sim_agent {
   int endpoint; /* a server, or -1: all */
   unsigned next_id;
   bool ready;
-  bool introduced; /* sent notifications/initialized */
-  bool asks_back;  /* it declared that it can be asked */
-  bool stateless;  /* modern HTTP: leaving a request cancels it, and nothing else does */
+  struct sim_ask *greeting; /* its `initialize`, or NULL */
+  bool introduced;          /* sent notifications/initialized */
+  bool asks_back;           /* it declared that it can be asked */
+  bool stateless;           /* modern HTTP: leaving a request cancels it, and nothing else does */
   struct sim_question {
     unsigned long id; /* the gateway's */
     unsigned token;   /* the server's, to be echoed */

@@ -115,7 +115,7 @@ static void execute(struct hf_attempt_ref *ref) {
   if (sim->world->executions[ref->number] < UINT8_MAX)
     sim->world->executions[ref->number]++;
   if (sim->trace)
-    fprintf(sim->trace, "%.6f server %u executes %ld\n", (double)sim->world->now / 1e9, ref->server->number,
+    fprintf(sim->trace, "%.6f server %u executes %ld\n", (double)sim->world->now / 1e6, ref->server->number,
             ref->number);
 }
 
@@ -125,7 +125,7 @@ static void done_with(struct hf_attempt_ref *ref, struct hf_evidence evidence, c
   void *ctx = ref->ctx;
   bool muted = ref->muted;
   if (s->sim->trace)
-    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld ends: evidence %d%s\n", (double)s->sim->world->now / 1e9,
+    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld ends: evidence %d%s\n", (double)s->sim->world->now / 1e6,
             s->number, (unsigned long)ref->id, ref->number, evidence.kind, muted ? " (unheard)" : "");
   release(ref);
   if (muted)
@@ -177,6 +177,8 @@ static const char *list_result(enum hf_method method) {
     return LISTED_TOOLS;
   if (method == HF_METHOD_PROMPTS_LIST)
     return "\"prompts\":[{\"name\":\"greet\"}]";
+  if (method == HF_METHOD_RESOURCES_LIST)
+    return "\"resources\":[{\"uri\":\"r:0\",\"name\":\"a\"},{\"uri\":\"r:1\",\"name\":\"b\"}]";
   return "\"odd\":1";
 }
 
@@ -498,7 +500,7 @@ static void fire_life(struct sim_timer *timer) {
   }
   if (s->phase != HF_UPSTREAM_READY)
     return;
-  switch (sim_world_between(w, 0, 7)) {
+  switch (sim_world_between(w, 0, 8)) {
   case 0:
     come_down(s, HF_UPSTREAM_DOWN, HF_EVIDENCE_NOT_STARTED);
     break;
@@ -521,6 +523,9 @@ static void fire_life(struct sim_timer *timer) {
   case 5:
   case 6:
     ask_without_stream(s);
+    break;
+  case 7:
+    send_notice(s, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":\"r:0\"}}");
     break;
   default:
     break;
@@ -581,7 +586,7 @@ static int op_request(struct hf_upstream *head, struct hf_upstream_request *requ
   note_attempt(s, ref, text);
   ref->plan = draw_plan(s);
   if (s->sim->trace)
-    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld, fault %d: %s\n", (double)w->now / 1e9, s->number,
+    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld, fault %d: %s\n", (double)w->now / 1e6, s->number,
             (unsigned long)ref->id, ref->number, ref->plan.fault, text);
   hf_list_push_back(&s->requests, &ref->link);
   next_stage(ref, request->new_session ? HF_MS(20) : sim_world_between(w, 0, HF_MS(1)));
