@@ -14,7 +14,8 @@ struct hf_arena_chunk {
   alignas(max_align_t) char data[];
 };
 
-enum { CHUNK_MIN = 2048, CHUNK_MAX = 65536 };
+/* The first chunk with its header stays below 1 KiB: malloc keeps blocks of that size at hand. */
+enum { CHUNK_MIN = 976, CHUNK_MAX = 65536 };
 
 void hf_arena_init(struct hf_arena *arena, size_t max) {
   *arena = (struct hf_arena){.max = max};

@@ -56,8 +56,15 @@ int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len) {
   return 0;
 }
 
-int hf_buf_append_str(struct hf_buf *buf, struct hf_str s) {
-  return hf_buf_append(buf, s.ptr, s.len);
+int hf_buf_append_int(struct hf_buf *buf, int64_t value) {
+  char digits[HF_DECIMAL_MAX + 1];
+  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  struct hf_str text = hf_str_decimal(magnitude, digits + 1);
+  if (value < 0) {
+    digits[0] = '-';
+    text = (struct hf_str){digits, text.len + 1};
+  }
+  return hf_buf_append_str(buf, text);
 }
 
 int hf_buf_printf(struct hf_buf *buf, const char *format, ...) {

@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+#include <stdint.h>
+
 struct hf_buf {
   char *data; /* owned; NULL while empty */
   size_t len;
@@ -23,7 +25,13 @@ void hf_buf_reset(struct hf_buf *buf, size_t keep);
 int hf_buf_reserve(struct hf_buf *buf, size_t extra);
 
 int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len);
-int hf_buf_append_str(struct hf_buf *buf, struct hf_str s);
+
+static inline int hf_buf_append_str(struct hf_buf *buf, struct hf_str s) {
+  return hf_buf_append(buf, s.ptr, s.len);
+}
+
+/* In decimal. Much cheaper than printing it. */
+int hf_buf_append_int(struct hf_buf *buf, int64_t value);
 
 /* Prints. A text of 512 bytes and more needs room for its NUL, too. */
 int hf_buf_printf(struct hf_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,11 +6,9 @@ static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-bool hf_str_equal_nocase(struct hf_str a, struct hf_str b) {
-  if (a.len != b.len)
-    return false;
-  for (size_t i = 0; i < a.len; i++)
-    if (lower(a.ptr[i]) != lower(b.ptr[i]))
+bool hf_bytes_equal_nocase(const char *a, const char *b, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i]))
       return false;
   return true;
 }
@@ -25,6 +23,15 @@ struct hf_str hf_str_trim(struct hf_str s) {
   while (s.len && is_blank(s.ptr[s.len - 1]))
     s.len--;
   return s;
+}
+
+struct hf_str hf_str_decimal(uint64_t value, char digits[HF_DECIMAL_MAX]) {
+  size_t len = 1;
+  for (uint64_t rest = value; rest >= 10; rest /= 10)
+    len++;
+  for (size_t i = len; i-- > 0; value /= 10)
+    digits[i] = (char)('0' + value % 10);
+  return (struct hf_str){digits, len};
 }
 
 int hf_str_to_u64(struct hf_str s, unsigned long long max, unsigned long long *ret_value) {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct hf_str {
@@ -32,11 +33,21 @@ static inline bool hf_str_starts(struct hf_str s, struct hf_str prefix) {
   return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
+/* ASCII letters count as their lower case. */
+bool hf_bytes_equal_nocase(const char *a, const char *b, size_t len);
+
 /* ASCII case-insensitive: header names, schemes. */
-bool hf_str_equal_nocase(struct hf_str a, struct hf_str b);
+static inline bool hf_str_equal_nocase(struct hf_str a, struct hf_str b) {
+  return a.len == b.len && hf_bytes_equal_nocase(a.ptr, b.ptr, a.len);
+}
 
 /* Strips spaces and tabs on both sides. */
 struct hf_str hf_str_trim(struct hf_str s);
+
+enum { HF_DECIMAL_MAX = 20 };
+
+/* Writes a number into `digits`. What it returns starts there and has no NUL. */
+struct hf_str hf_str_decimal(uint64_t value, char digits[HF_DECIMAL_MAX]);
 
 /* Reads an unsigned decimal of digits only. Returns 0, HF_ERR_SYNTAX, or HF_ERR_LIMIT beyond `max`. */
 int hf_str_to_u64(struct hf_str s, unsigned long long max, unsigned long long *ret_value);

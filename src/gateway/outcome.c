@@ -4,8 +4,6 @@
 #include "mcp/compose.h"
 #include "json/write.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
 
@@ -13,8 +11,15 @@ enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 12
 enum { RPC_UPSTREAM_FAILED = -31000 };
 
 struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]) {
-  int n = snprintf(text, HF_CALL_ID_MAX, "c-%" PRIx64, exchange->number);
-  return (struct hf_str){text, (size_t)n};
+  size_t len = 2;
+  text[0] = 'c';
+  text[1] = '-';
+  for (uint64_t rest = exchange->number; rest >= 16; rest >>= 4)
+    len++;
+  uint64_t rest = exchange->number;
+  for (size_t i = len + 1; i-- > 2; rest >>= 4)
+    text[i] = "0123456789abcdef"[rest & 15];
+  return (struct hf_str){text, len + 1};
 }
 
 static hf_time to_ms(hf_time t) {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RAW_ID_MAX = 24, NUMBER_MAX = 64, REF_MAX = 1 << 16 };
+enum { NUMBER_MAX = 64, REF_MAX = 1 << 16 };
 
 /* completion/complete names what it completes inside `ref`. */
 static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
@@ -60,9 +60,8 @@ static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exc
 }
 
 int hf_relay_request(const struct hf_exchange *exchange, uint64_t id, struct hf_pieces *ret_text) {
-  char raw_id[RAW_ID_MAX];
-  int n = snprintf(raw_id, sizeof raw_id, "%llu", (unsigned long long)id);
-  struct hf_str raw = {raw_id, (size_t)n};
+  char digits[HF_DECIMAL_MAX];
+  struct hf_str raw = hf_str_decimal(id, digits);
 
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, &exchange->request);

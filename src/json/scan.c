@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { NODES_MIN = 64 };
+enum { NODES_MIN = 48 }; /* below 1 KiB: malloc keeps blocks of that size at hand */
 
 enum state {
   ST_VALUE, /* first, so that a zeroed scanner starts here */

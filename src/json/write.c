@@ -1,7 +1,6 @@
 #include "json/write.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 void hf_json_writer_init(struct hf_json_writer *w, struct hf_buf *buf) {
   *w = (struct hf_json_writer){.buf = buf};
@@ -82,7 +81,7 @@ void hf_json_write_str(struct hf_json_writer *w, struct hf_str text) {
 void hf_json_write_int(struct hf_json_writer *w, int64_t value) {
   begin_value(w);
   if (w->error == 0)
-    w->error = hf_buf_printf(w->buf, "%" PRId64, value);
+    w->error = hf_buf_append_int(w->buf, value);
 }
 
 void hf_json_write_bool(struct hf_json_writer *w, bool value) {
@@ -170,7 +169,9 @@ static int escape_special(struct hf_buf *buf, const char *p, size_t left, size_t
 }
 
 int hf_json_escape(struct hf_buf *buf, struct hf_str text) {
-  int r = hf_buf_append(buf, "\"", 1);
+  int r = hf_buf_reserve(buf, text.len + 2); /* nothing gets shorter */
+  if (r == 0)
+    buf->data[buf->len++] = '"';
   size_t at = 0;
   while (r == 0 && at < text.len) {
     size_t stop = at;

@@ -5,9 +5,6 @@
 #include "mcp/methods.h"
 #include "upstream/http_state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 bool hf_http_is_type(struct hf_str value, struct hf_str type) {
   const char *semicolon = value.len ? memchr(value.ptr, ';', value.len) : NULL;
   if (semicolon)
@@ -50,9 +47,11 @@ static int write_legacy(struct hf_http *http, struct hf_buf *head, bool *ret_car
 }
 
 static int write_length(struct hf_buf *head, size_t len) {
-  char text[80];
-  int n = snprintf(text, sizeof text, "Content-Type: application/json\r\nContent-Length: %zu\r\n", len);
-  return hf_buf_append(head, text, (size_t)n);
+  int r = hf_buf_append_str(head, HF_STR("Content-Type: application/json\r\nContent-Length: "));
+  char digits[HF_DECIMAL_MAX];
+  if (r == 0)
+    r = hf_buf_append_str(head, hf_str_decimal(len, digits));
+  return r < 0 ? r : hf_buf_append_str(head, HF_STR("\r\n"));
 }
 
 int hf_http_write_head(struct hf_http *http, struct hf_buf *head, struct hf_str method, struct hf_str target,

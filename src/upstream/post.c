@@ -8,8 +8,6 @@
 #include "upstream/http_state.h"
 #include "upstream/session_lost.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { REDIRECTS_MAX = 3, RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
 
@@ -103,9 +101,8 @@ static void drain(struct post *post) {
 static bool is_answer_to(const struct hf_message *message, uint64_t id) {
   if (message->kind != HF_MESSAGE_RESULT && message->kind != HF_MESSAGE_ERROR)
     return false;
-  char text[24];
-  int n = snprintf(text, sizeof text, "%" PRIu64, id);
-  return message->id_type == HF_ID_INTEGER && hf_str_equal(message->id, (struct hf_str){text, (size_t)n});
+  char digits[HF_DECIMAL_MAX];
+  return message->id_type == HF_ID_INTEGER && hf_str_equal(message->id, hf_str_decimal(id, digits));
 }
 
 /* The version that a legacy server agreed to is wanted at once: the notification that follows must carry it. */

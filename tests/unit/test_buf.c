@@ -29,10 +29,23 @@ static void buf__consume_keeps_the_rest(void **state) {
   hf_buf_deinit(&buf);
 }
 
+static void buf__appends_integers(void **state) {
+  (void)state;
+  struct hf_buf buf;
+  hf_buf_init(&buf, 64);
+  assert_int_equal(hf_buf_append_int(&buf, INT64_MIN), 0);
+  assert_int_equal(hf_buf_append_int(&buf, 0), 0);
+  assert_int_equal(hf_buf_append_int(&buf, -7), 0);
+  assert_int_equal(hf_buf_append_int(&buf, INT64_MAX), 0);
+  assert_true(hf_str_equal(hf_buf_str(&buf), HF_STR("-92233720368547758080-79223372036854775807")));
+  hf_buf_deinit(&buf);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buf__refuses_to_pass_its_maximum),
       cmocka_unit_test(buf__consume_keeps_the_rest),
+      cmocka_unit_test(buf__appends_integers),
   };
   return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

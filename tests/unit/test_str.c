@@ -34,6 +34,18 @@ static void str__ignores_case_of_ascii_only(void **state) {
   assert_false(hf_str_equal_nocase(HF_STR("@["), HF_STR("`{")));          /* one bit away, but no letters */
 }
 
+static void str__writes_decimals(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t value;
+    const char *text;
+  } cases[] = {{0, "0"}, {9, "9"}, {10, "10"}, {1000, "1000"}, {UINT64_MAX, "18446744073709551615"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char digits[HF_DECIMAL_MAX];
+    assert_true(hf_str_equal(hf_str_decimal(cases[i].value, digits), hf_str_from(cases[i].text)));
+  }
+}
+
 static void str__trims_spaces_and_tabs(void **state) {
   (void)state;
   static const struct {
@@ -76,8 +88,8 @@ static void str__reads_decimals_strictly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(str__absent_is_not_empty),        cmocka_unit_test(str__compares_bytes),
-      cmocka_unit_test(str__ignores_case_of_ascii_only), cmocka_unit_test(str__trims_spaces_and_tabs),
-      cmocka_unit_test(str__reads_decimals_strictly),
+      cmocka_unit_test(str__ignores_case_of_ascii_only), cmocka_unit_test(str__writes_decimals),
+      cmocka_unit_test(str__trims_spaces_and_tabs),      cmocka_unit_test(str__reads_decimals_strictly),
   };
   return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }
