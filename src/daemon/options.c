@@ -37,7 +37,7 @@ static const struct hf_option options[] = {
      .help = "options of tools by pattern over server__tool, where `*` stands for any text"},
     {LIMIT(body_bytes), .path = "limits.body", .type = HF_OPTION_SIZE, .value = SAME("16MiB"), .min = "1KiB",
      .max = "64MiB", .help = "bytes of one message from a client"},
-    {LIMIT(header_bytes), .path = "limits.header", .type = HF_OPTION_SIZE, .value = SAME("32KiB"), .min = "1KiB",
+    {LIMIT(header_bytes), .path = "limits.header", .type = HF_OPTION_SIZE, .value = SAME("16KiB"), .min = "1KiB",
      .max = "1MiB", .help = "bytes of the header of a request"},
     {LIMIT(connections), .path = "limits.connections", .type = HF_OPTION_COUNT, .value = SAME("12000"), .min = "1",
      .max = "1000000", .fixed = true, .help = "HTTP connections at a time"},

@@ -212,8 +212,8 @@ void hf_front_end_session(struct hf_front_http *front, struct hf_session *sessio
     hf_client_close(session->client);
   session->client = NULL;
   front->ended++;
-  HF_LIST_FOREACH(it, tmp, &session->requests)
-  hf_request_orphan(HF_CONTAINER_OF(it, struct hf_request, link));
+  HF_LIST_FOREACH (it, tmp, &session->requests)
+    hf_request_orphan(HF_CONTAINER_OF(it, struct hf_request, link));
   hf_sessions_remove(&front->sessions, session);
   if (hf_list_empty(&session->requests))
     hf_session_free(session);
@@ -252,12 +252,12 @@ static void keep_alive(struct hf_front_http *front) {
   if (front->loop->now - front->last_keepalive < half)
     return;
   front->last_keepalive = front->loop->now;
-  HF_LIST_FOREACH(it, tmp, &front->requests) {
+  HF_LIST_FOREACH (it, tmp, &front->requests) {
     struct hf_request *request = HF_CONTAINER_OF(it, struct hf_request, all);
     if (request->stream && request->stream->reader == request)
       hf_stream_keep_alive(request->stream);
   }
-  HF_LIST_FOREACH(it, tmp, &front->pending) {
+  HF_LIST_FOREACH (it, tmp, &front->pending) {
     struct hf_request *request = HF_CONTAINER_OF(it, struct hf_request, pending);
     if (request->since + half > front->loop->now)
       return;
@@ -297,7 +297,11 @@ static unsigned write_timeout(const struct hf_limits *limits) {
 
 static int start_daemon(struct hf_front_http *front, struct hf_error *reterr) {
   const struct hf_limits *limits = &front->settings->limits;
-  size_t memory = limits->header_bytes * 2UL > MEMORY_MIN ? limits->header_bytes * 2UL : MEMORY_MIN;
+  /* For the head, what is parsed from it, and the head of the response. It is wiped after each request: no more than
+   * needed. */
+  size_t memory = limits->header_bytes + limits->header_bytes / 2UL;
+  if (memory < MEMORY_MIN)
+    memory = MEMORY_MIN;
   /* Without its own wake-up descriptor: everything happens on this thread, and run_daemon follows each resumption. */
   unsigned flags =
       MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ((unsigned)MHD_ALLOW_SUSPEND_RESUME & ~(unsigned)MHD_USE_ITC);
@@ -418,10 +422,10 @@ void hf_front_http_drain(struct hf_front_http *front, void (*done)(void *context
   front->drained = done;
   front->drained_context = context;
   hf_acceptor_stop(&front->acceptor);
-  HF_LIST_FOREACH(it, tmp, &front->requests)
-  hf_request_close_idle(HF_CONTAINER_OF(it, struct hf_request, all));
-  HF_LIST_FOREACH(it, tmp, &front->idle)
-  hf_front_cut(HF_CONTAINER_OF(it, struct hf_peer, link));
+  HF_LIST_FOREACH (it, tmp, &front->requests)
+    hf_request_close_idle(HF_CONTAINER_OF(it, struct hf_request, all));
+  HF_LIST_FOREACH (it, tmp, &front->idle)
+    hf_front_cut(HF_CONTAINER_OF(it, struct hf_peer, link));
   hf_front_check_drained(front);
 }
 
@@ -431,8 +435,8 @@ static void stop_daemon(struct hf_front_http *front) {
   struct hf_list *tmp;
   while (!hf_list_empty(&front->sessions.order))
     hf_front_end_session(front, HF_CONTAINER_OF(front->sessions.order.next, struct hf_session, link));
-  HF_LIST_FOREACH(it, tmp, &front->busy)
-  hf_front_wake(HF_CONTAINER_OF(it, struct hf_peer, link));
+  HF_LIST_FOREACH (it, tmp, &front->busy)
+    hf_front_wake(HF_CONTAINER_OF(it, struct hf_peer, link));
   MHD_stop_daemon(front->daemon);
 }
 

@@ -108,6 +108,22 @@ static void front_limits__header(void **state) {
   fixture_stop(&fx);
 }
 
+/* As large as allowed, in as many lines as a real client might send. */
+static void front_limits__a_full_header_is_served(void **state) {
+  struct fixture fx;
+  struct hf_settings *settings = fixture_settings();
+  (void)state;
+  settings->limits.header_bytes = 32 << 10;
+  fixture_start(&fx, settings);
+  static char extra[32 << 10];
+  size_t len = 0;
+  for (int i = 0; i < 100; i++)
+    len += (size_t)snprintf(extra + len, sizeof(extra) - len, "X-Line-%02d: %0300d\r\n", i, i);
+  (void)snprintf(extra + len, sizeof(extra) - len, "X: %0*d\r\n", (32 << 10) - 400 - (int)len, 0);
+  assert_has(fixture_ask(&fx, fixture_post(extra, PING)), "Mcp-Session-Id header is missing");
+  fixture_stop(&fx);
+}
+
 static void front_limits__json_depth_and_nodes(void **state) {
   struct fixture fx;
   struct hf_settings *settings = fixture_settings();
@@ -515,6 +531,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(front_limits__body),
       cmocka_unit_test(front_limits__header),
+      cmocka_unit_test(front_limits__a_full_header_is_served),
       cmocka_unit_test(front_limits__json_depth_and_nodes),
       cmocka_unit_test(front_limits__connections),
       cmocka_unit_test(front_limits__sessions),
