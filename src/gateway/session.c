@@ -195,21 +195,32 @@ static void answer_unknown(struct hf_exchange *exchange) {
   hf_buf_deinit(&text);
 }
 
-/* resources/subscribe and its undoing are told to the server only for the first and by the last client. */
-static bool subscription_done_here(struct hf_exchange *exchange) {
+/* resources/subscribe and its undoing are told to the server only for the first and by the last client: `ret_told` is
+ * true if it knows already. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
+static int subscribe_here(struct hf_exchange *exchange, bool *ret_told) {
   struct hf_instance *instance = exchange->target.instance;
   struct hf_str uri = exchange->request.uri;
+  int r = 0;
+  bool wanted;
   if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     hf_subscription_remove(exchange->client, uri);
-    return hf_subscription_wanted(instance, uri) || instance->era == HF_ERA_MODERN;
+    wanted = hf_subscription_wanted(instance, uri);
+  } else {
+    wanted = hf_subscription_wanted(instance, uri);
+    r = hf_subscription_add(exchange->client, instance, NULL, uri);
   }
-  bool wanted = hf_subscription_wanted(instance, uri);
-  int r = hf_subscription_add(exchange->client, instance, NULL, uri);
-  if (r < 0) {
+  *ret_told = wanted || instance->era == HF_ERA_MODERN;
+  return r;
+}
+
+static void subscribe(struct hf_exchange *exchange) {
+  bool told;
+  if (subscribe_here(exchange, &told) < 0)
     hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"), (struct hf_str){NULL, 0});
-    return true;
-  }
-  return wanted || instance->era == HF_ERA_MODERN;
+  else if (told)
+    answer_empty(exchange);
+  else
+    hf_pipeline_start(exchange);
 }
 
 /* Answers and returns false if headers that repeat arguments differ from them. */
@@ -245,11 +256,7 @@ static void route(struct hf_exchange *exchange) {
                                      "later."));
   } else if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE ||
              exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
-    bool done = subscription_done_here(exchange);
-    if (!done)
-      hf_pipeline_start(exchange);
-    else if (exchange->stage != HF_STAGE_DONE)
-      answer_empty(exchange);
+    subscribe(exchange);
   } else if (headers_agree(exchange)) {
     hf_pipeline_start(exchange);
   }

@@ -178,6 +178,12 @@ static bool hand_in(struct sim_agent *a, struct sim_ask *ask, const char *text) 
   return true;
 }
 
+/* An allocation fails once only. */
+static void tell(struct sim_agent *a, const char *text) {
+  if (!hand_in(a, NULL, text))
+    (void)hand_in(a, NULL, text);
+}
+
 static void send_ask(struct sim_agent *a, struct sim_ask *ask, const char *text) {
   struct sim_gateway *sim = a->sim;
   ask->reply = (struct hf_reply){.ops = &reply_ops};
@@ -221,8 +227,8 @@ static void fire_cancel(struct sim_timer *timer) {
   char text[SIM_TEXT_MAX];
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%u}}", ask->id);
-  if (hand_in(a, NULL, text))
-    sim_check(ask->sim->check, !ask->open, "a cancelled request goes on", ask->number);
+  tell(a, text);
+  sim_check(ask->sim->check, !ask->open, "a cancelled request goes on", ask->number);
 }
 
 static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, size_t size) {
@@ -376,9 +382,7 @@ static void fire_patience(struct sim_timer *timer) {
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"result\":{\"action\":\"accept\",\"content\":{\"said\":\"t=%u\"}}}",
            question.id, question.token);
-  while (!hand_in(a, NULL, text)) {
-    /* an allocation fails once only */
-  }
+  tell(a, text);
 }
 
 static void act(struct sim_agent *a) {

@@ -1,6 +1,7 @@
 #include "gateway_world.h"
 
 #include "base/alloc.h"
+#include "gateway/subscription.h"
 #include "json/value.h"
 
 #include <setjmp.h>
@@ -277,7 +278,7 @@ static void gateway__abandoning_a_call_gives_the_reply_back_and_cancels(void **s
   struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
   assert_non_null(ref);
   assert_null(strstr(ref->text, "modelcontextprotocol")); /* a legacy server is not shown the modern members */
-  client_send(&world, &client, NULL, /* of another connection, whose ids begin at 1 as well */
+  client_send(&world, &client, NULL,                      /* of another connection, whose ids begin at 1 as well */
               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
   assert_false(ref->aborted);
   hf_client_abandon(client.client, &reply.head);
@@ -862,6 +863,30 @@ static void gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_f
   world_deinit(&world);
 }
 
+static void gateway__a_subscription_too_many_is_refused(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  struct hf_instance *instance = hf_gateway_server(world.gateway, HF_STR("files"))->shared;
+  for (int i = 0; i < HF_SUBSCRIPTIONS_MAX; i++) {
+    char uri[32];
+    int n = snprintf(uri, sizeof uri, "file:///%d", i);
+    assert_int_equal(hf_subscription_add(client.client, instance, NULL, (struct hf_str){uri, (size_t)n}), 0);
+  }
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32603,\"message\":\"too many "
+                                    "subscriptions\"}}");
+  reply_deinit(&reply);
+  world_upstream(&world, "files")->full = true; /* it need not hear of them all */
+  client_close(&client);
+  world_deinit(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
@@ -896,6 +921,7 @@ int main(void) {
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
       cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
+      cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
   };
   return cmocka_run_group_tests_name("gateway", tests, NULL, NULL);
 }
