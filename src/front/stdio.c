@@ -330,7 +330,7 @@ static int on_dropped(void *context, const struct hf_ndjson_drop *drop) {
   struct hf_front_stdio *front = context;
   struct hf_str id = drop->id.len ? drop->id : (struct hf_str){NULL, 0};
   if (drop->kind == HF_NDJSON_OVERSIZE)
-    put_error(front, id, HF_RPC_INVALID_REQUEST, HF_STR("the message is over the limit of size or depth"));
+    put_error(front, id, HF_RPC_INVALID_REQUEST, HF_STR("the message is over the limit of size, depth or number of values"));
   else
     put_error(front, id, HF_RPC_PARSE_ERROR,
               drop->kind == HF_NDJSON_NOISE ? HF_STR("the line is no JSON-RPC message")
@@ -434,6 +434,7 @@ int hf_front_stdio_new(const struct hf_front_stdio_options *options, struct hf_f
   hf_job_init(&front->job, on_job);
   const struct hf_ndjson_handler handler = {.context = front, .frame = on_frame, .dropped = on_dropped};
   hf_ndjson_init(&front->reader, front->limits.body_bytes, &handler);
+  hf_ndjson_limit(&front->reader, front->limits.json_depth, front->limits.json_nodes);
   int rc = hf_timer_init(options->loop, &front->stall, on_stall);
   const struct hf_client_options client = {
       .server = options->server, .era = HF_ERA_UNKNOWN, .ops = &client_ops, .owner = front};

@@ -25,6 +25,14 @@ void hf_ndjson_init(struct hf_ndjson *nd, size_t max_frame, const struct hf_ndjs
   hf_buf_init(&nd->buf, max_frame + 1);
 }
 
+void hf_ndjson_limit(struct hf_ndjson *nd, uint32_t max_depth, uint32_t max_nodes) {
+  struct hf_json_options options = nd->scan.options;
+  options.max_depth = max_depth;
+  options.max_nodes = max_nodes;
+  hf_json_scan_deinit(&nd->scan);
+  hf_json_scan_init(&nd->scan, &options);
+}
+
 void hf_ndjson_deinit(struct hf_ndjson *nd) {
   hf_json_scan_deinit(&nd->scan);
   hf_buf_deinit(&nd->buf);

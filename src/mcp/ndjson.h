@@ -46,6 +46,10 @@ struct hf_ndjson {
 
 /* `max_frame` bounds one message. */
 void hf_ndjson_init(struct hf_ndjson *nd, size_t max_frame, const struct hf_ndjson_handler *handler);
+
+/* Tighter bounds of one message, before the first byte. */
+void hf_ndjson_limit(struct hf_ndjson *nd, uint32_t max_depth, uint32_t max_nodes);
+
 void hf_ndjson_deinit(struct hf_ndjson *nd);
 
 /* Returns 0, HF_ERR_NOMEM, or what a handler returned. The handler must not free or feed the framer. */
