@@ -153,7 +153,10 @@ static bool is_fit(struct hf_connection *connection) {
   return hf_wire_read(&connection->wire, &stray, 1, &n) == HF_ERR_AGAIN;
 }
 
-static struct hf_connection *take_idle(struct hf_pool *pool) {
+/* An idle connection from the reserve is no way around the limit. */
+static struct hf_connection *take_idle(struct hf_pool *pool, bool urgent) {
+  if (!urgent && pool->busy_count >= pool->options.max_connections)
+    return NULL;
   while (!hf_list_empty(&pool->idle)) {
     struct hf_connection *connection = HF_CONTAINER_OF(pool->idle.next, struct hf_connection, link);
     if (pool->connector->loop->now < connection->idle_until && is_fit(connection)) {
@@ -266,7 +269,7 @@ static void serve_waiting(struct hf_job *job) {
   struct hf_ticket *ticket = first_waiting(pool);
   if (!ticket)
     return;
-  struct hf_connection *connection = take_idle(pool);
+  struct hf_connection *connection = take_idle(pool, ticket->urgent);
   if (!connection) {
     (void)start_attempts(pool, pool->options.max_connections, ticket->connect_by);
     return;
@@ -278,7 +281,8 @@ static void serve_waiting(struct hf_job *job) {
 
 int hf_pool_take(struct hf_pool *pool, struct hf_ticket *ticket, bool urgent, struct hf_connection **ret_connection) {
   hf_list_init(&ticket->link);
-  struct hf_connection *connection = pool->waiting_count && !urgent ? NULL : take_idle(pool);
+  ticket->urgent = urgent;
+  struct hf_connection *connection = pool->waiting_count && !urgent ? NULL : take_idle(pool, urgent);
   if (connection) {
     *ret_connection = connection;
     return 0;

@@ -39,6 +39,7 @@ struct hf_connection {
 struct hf_ticket {
   struct hf_list link;
   hf_time connect_by;
+  bool urgent;
   void (*granted)(struct hf_ticket *ticket, struct hf_connection *connection);
   void (*failed)(struct hf_ticket *ticket, const struct hf_evidence *evidence, struct hf_str reason);
 };
