@@ -200,7 +200,8 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_outcome
   hf_buf_deinit(&marker);
 }
 
-/* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on. */
+/* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
+ * that a session is lost is said of the gateway's session, and a client would take it for its own. */
 static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
   hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
@@ -209,7 +210,8 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
     hf_exchange_end_cancelled(exchange);
     return;
   }
-  bool answered = exchange->response && outcome->attempts > 0 && outcome->attempt == exchange->attempt;
+  bool answered = exchange->response && outcome->attempts > 0 && outcome->attempt == exchange->attempt &&
+                  outcome->fault != HF_FAULT_SESSION_LOST;
   if (answered && can_carry(exchange)) {
     pass_answer_on(exchange, outcome);
     return;
