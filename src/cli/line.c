@@ -33,13 +33,32 @@ static int open_own(const struct hf_args *args, struct hf_line *line) {
   return exit_code;
 }
 
+/* Where the gateway with this configuration listens. Returns an exit code; `ret_path` is owned, or NULL without memory.
+ */
+static int find_path(const struct hf_args *args, bool own, char **ret_path) {
+  bool named = (args->flags & HF_FLAG_CONTROL) != 0;
+  if (named || own || !(args->flags & HF_FLAG_CONFIG)) {
+    *ret_path = named ? hf_strndup(args->control, strlen(args->control)) : hf_control_path();
+    return HF_EXIT_GOOD;
+  }
+  struct hf_settings *settings = NULL;
+  HF_CLEANUP_FREE char *file = NULL;
+  const struct hf_config_options options = {.instance = HF_INSTANCE_SHARED};
+  int exit_code = hf_setup_settings(args, &options, &settings, &file);
+  if (exit_code == HF_EXIT_GOOD)
+    *ret_path = settings->control.ptr ? hf_strndup(settings->control.ptr, settings->control.len) : hf_control_path();
+  hf_settings_free(settings);
+  return exit_code;
+}
+
 int hf_line_open(const struct hf_args *args, bool own, struct hf_line *ret_line) {
   struct hf_line line = {0};
   bool named = (args->flags & HF_FLAG_CONTROL) != 0;
-  line.path = named ? hf_strndup(args->control, strlen(args->control)) : hf_control_path();
+  int exit_code = find_path(args, own, &line.path);
+  if (exit_code != HF_EXIT_GOOD)
+    return exit_code;
   if (!line.path)
     return hf_complain(HF_EXIT_FAILED, "out of memory");
-  int exit_code = HF_EXIT_GOOD;
   bool wants_own = own && (args->flags & HF_FLAG_CONFIG) != 0 && !named;
   if (wants_own || !is_running(line.path)) {
     if (named || !own)
