@@ -150,7 +150,15 @@ export class Stage {
     if (ledgerCount(ledger, tool) !== count) throw new Error(`${tool} ran ${ledgerCount(ledger, tool)} times`);
   }
 
+  // gateway again: ends it; the next step that needs one starts another, with the configuration as it is by then
+  async again() {
+    await this.stopGateway();
+    this.gateway = undefined;
+    for (const [name, actor] of this.actors) if (actor instanceof HttpClient || actor instanceof StdioClient) this.actors.delete(name);
+  }
+
   async do_gateway(verb, ...args) {
+    if (verb === 'again') return this.again();
     if (!this.gateway && !['check', 'command'].includes(verb)) await this.startGateway();
     if (!gatewaySteps[verb]) throw new Error(`the gateway cannot '${verb}'`);
     return gatewaySteps[verb](this.gateway, this, ...args);
@@ -182,6 +190,7 @@ export class Stage {
   }
 
   async stopGateway() {
+    if (!this.gateway) return;
     const { child } = this.gateway;
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGTERM');
