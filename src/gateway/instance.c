@@ -175,6 +175,8 @@ static void step_once(struct hf_instance *instance, const struct hf_provider_eve
 
 void hf_instance_step(struct hf_instance *instance, const struct hf_provider_event *event) {
   struct hf_loop *loop = instance->gateway->loop;
+  if (instance->stopping)
+    return; /* no call is left, and the timer is the stop's */
   step_once(instance, event);
   while (hf_provider_deadline(instance->provider) <= loop->now)
     step_once(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
@@ -340,7 +342,7 @@ void hf_instance_message(struct hf_instance *instance, const struct hf_message *
 
 void hf_instance_listed(struct hf_instance *instance, enum hf_list_kind kind, bool changed) {
   hf_catalog_learn(instance, kind);
-  if (changed)
+  if (changed && !instance->retired)
     hf_gateway_list_changed(instance->gateway, instance, kind);
   hf_gateway_wake(instance->gateway);
 }
@@ -461,6 +463,9 @@ void hf_instance_tell(struct hf_instance *instance, enum hf_method method, const
 
 static void probe(struct hf_instance *instance) {
   enum hf_method method = instance->era == HF_ERA_MODERN ? HF_METHOD_DISCOVER : HF_METHOD_PING;
+  if (instance->probe) /* the provider has given it up */
+    instance->upstream->ops->abort(instance->upstream, instance->probe, HF_STR("no answer in time"));
+  instance->probe = NULL;
   if (request_own(instance, method, NULL, HF_STR(""), &probe_events, &instance->probe) < 0)
     hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = false});
 }

@@ -36,12 +36,15 @@ static bool declared(const struct hf_client *client, enum hf_method method) {
   return method == HF_METHOD_ROOTS_LIST && client->capabilities.roots;
 }
 
-/* A child's requests carry nothing that says which call they belong to: with one client behind it, the call that began
- * last is the likeliest, and any is at the right client. */
+/* A child's requests carry nothing that says which call they belong to: with one client behind it, the call that was
+ * sent last is the likeliest, and any is at the right client. One that is not at the server cannot be meant. */
 static struct hf_exchange *latest_exchange(struct hf_instance *instance) {
-  if (hf_list_empty(&instance->exchanges))
-    return NULL;
-  return HF_CONTAINER_OF(instance->exchanges.prev, struct hf_exchange, at_instance);
+  for (struct hf_list *it = instance->exchanges.prev; it != &instance->exchanges; it = it->prev) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, at_instance);
+    if (exchange->ref)
+      return exchange;
+  }
+  return NULL;
 }
 
 static size_t count_open(const struct hf_client *client) {

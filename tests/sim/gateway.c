@@ -239,6 +239,7 @@ static void check_end(struct sim_gateway *sim) {
   struct hf_gateway *gateway = sim->gateway;
   sim_check(sim->check, gateway->calls == 0, "the count of calls does not return to zero", (unsigned)gateway->calls);
   sim_check(sim->check, hf_list_empty(&gateway->waiting), "an exchange waits for ever", 0);
+  sim_check(sim->check, hf_list_empty(&gateway->ending), "an upstream that does not stop is waited for for ever", 0);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     const struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);

@@ -294,6 +294,8 @@ static void come_down(struct sim_server *s, enum hf_upstream_phase phase, enum h
 
 static void slow_answer(struct hf_attempt_ref *ref) {
   execute(ref);
+  if (!ref->muted && ref->events->part && ref->stage > 4)
+    ref->events->part(ref->ctx);
   if (ref->stage >= 7)
     succeed(ref);
   else if (say_progress(ref))

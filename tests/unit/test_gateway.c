@@ -887,6 +887,51 @@ static void gateway__a_subscription_too_many_is_refused(void **state) {
   world_deinit(&world);
 }
 
+static void gateway__an_upstream_that_does_not_stop_is_waited_for_no_longer(void **state) {
+  (void)state;
+  struct world world;
+  two_servers(&world);
+  hf_gateway_start(world.gateway);
+  hf_instance_start(hf_gateway_server(world.gateway, HF_STR("search"))->shared);
+  world_run(&world, HF_SECONDS(1));
+  struct fake_upstream *gone = world_upstream(&world, "search");
+  struct hf_instance *instance = gone->owner;
+  struct hf_error error;
+  assert_int_equal(hf_gateway_reload(world.gateway, world_settings(&files, 1), &error), 0);
+  assert_true(gone->stopping);
+  gone->stopping = false; /* it goes on, and a probe of it is answered late */
+  hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true});
+  world_run(&world, HF_STOP_WAIT);
+  assert_true(gone->freed);
+  world_deinit(&world);
+}
+
+static void gateway__a_childs_question_belongs_to_a_call_that_was_sent(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply sent, queued;
+  two_servers(&world);
+  world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  world.settings->servers[0].provider.max_concurrent = 1;
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{\"elicitation\":{}}");
+  client_send(&world, &client, &sent,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  client_send(&world, &client, &queued,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  upstream_message(world_upstream(&world, "files"), NULL,
+                   "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"elicitation/create\",\"params\":{}}");
+  assert_int_equal(sent.message_count, 1);
+  assert_int_equal(queued.message_count, 0);
+  world_run(&world, HF_SECONDS(100)); /* a person takes time */
+  assert_null(sent.answer);
+  client_close(&client);
+  reply_deinit(&sent);
+  reply_deinit(&queued);
+  world_deinit(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
@@ -922,6 +967,8 @@ int main(void) {
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
       cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
       cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
+      cmocka_unit_test(gateway__an_upstream_that_does_not_stop_is_waited_for_no_longer),
+      cmocka_unit_test(gateway__a_childs_question_belongs_to_a_call_that_was_sent),
   };
   return cmocka_run_group_tests_name("gateway", tests, NULL, NULL);
 }
