@@ -426,7 +426,8 @@ static void complete_post(struct hf_request *request) {
   if (decode(request, &message) < 0)
     return;
   request->era = hf_rules_era(&request->head, &message);
-  request->initialize = message.kind == HF_MESSAGE_REQUEST && message.method == HF_METHOD_INITIALIZE;
+  request->initialize =
+      request->era == HF_ERA_LEGACY && message.kind == HF_MESSAGE_REQUEST && message.method == HF_METHOD_INITIALIZE;
   request->listen = message.method == HF_METHOD_SUBSCRIPTIONS_LISTEN;
   struct hf_objection objection = {0};
   if (message.kind == HF_MESSAGE_REQUEST) {

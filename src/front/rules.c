@@ -12,10 +12,10 @@ static void object(struct hf_objection *objection, int status, int code, const c
 }
 
 enum hf_era hf_rules_era(const struct hf_head *head, const struct hf_message *message) {
-  if (message->kind == HF_MESSAGE_REQUEST && message->method == HF_METHOD_INITIALIZE)
-    return HF_ERA_LEGACY;
   if (message->at[HF_FIELD_META_VERSION] != HF_JSON_NONE)
     return HF_ERA_MODERN;
+  if (message->kind == HF_MESSAGE_REQUEST && message->method == HF_METHOD_INITIALIZE)
+    return HF_ERA_LEGACY;
   struct hf_str version = head->value[HF_HEAD_VERSION];
   if (version.ptr && hf_version_era(hf_version_parse(version)) == HF_ERA_MODERN)
     return HF_ERA_MODERN;
@@ -64,6 +64,7 @@ static void check_meta(struct hf_message *message, struct hf_objection *objectio
   int error = hf_request_meta_require(message, &meta, &why);
   if (error == HF_ERR_UNSUPPORTED) {
     object(objection, 400, HF_RPC_UNSUPPORTED_VERSION, "unsupported protocol version");
+    objection->era = HF_ERA_MODERN;
     objection->requested = meta.version_text;
   } else if (error == HF_ERR_NOMEM) {
     object(objection, 500, HF_RPC_INTERNAL_ERROR, "out of memory");
@@ -102,11 +103,12 @@ void hf_rules_legacy(const struct hf_head *head, struct hf_objection *ret_object
   if (!version.ptr || hf_version_parse(version) != HF_VERSION_UNKNOWN)
     return;
   object(ret_objection, 400, HF_RPC_UNSUPPORTED_VERSION, "unsupported protocol version");
+  ret_objection->era = HF_ERA_LEGACY;
   ret_objection->requested = version;
 }
 
 int hf_objection_text(const struct hf_objection *objection, struct hf_str id, struct hf_buf *buf) {
   if (objection->code == HF_RPC_UNSUPPORTED_VERSION)
-    return hf_compose_unsupported_version(buf, id, objection->requested);
+    return hf_compose_unsupported_version(buf, id, objection->era, objection->requested);
   return hf_compose_error(buf, id, objection->code, hf_str_from(objection->why.text), (struct hf_str){NULL, 0});
 }

@@ -11,12 +11,13 @@
 struct hf_objection {
   int status; /* 0: none */
   int code;
-  struct hf_str requested; /* of an unsupported version */
+  enum hf_era era;         /* of an unsupported version: whose versions are the supported ones */
+  struct hf_str requested; /* likewise */
   struct hf_error why;
 };
 
-/* The era of a message: `initialize` and everything in a session is legacy; what carries the version in `_meta`, or a
- * modern version in the header, is modern. Never UNKNOWN. */
+/* The era of a message: what carries the version in `_meta` is modern; otherwise `initialize` is legacy, what has a
+ * modern version in the header is modern, and everything else (in a session) is legacy. Never UNKNOWN. */
 enum hf_era hf_rules_era(const struct hf_head *head, const struct hf_message *message);
 
 /* Checks a modern message against its headers. */

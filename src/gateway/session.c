@@ -321,7 +321,7 @@ static bool read_meta(struct hf_exchange *exchange) {
     struct hf_pieces pieces;
     hf_buf_init(&text, ERROR_TEXT_MAX);
     hf_pieces_init(&pieces);
-    if (hf_compose_unsupported_version(&text, exchange->request.id, exchange->meta.version_text) == 0)
+    if (hf_compose_unsupported_version(&text, exchange->request.id, HF_ERA_MODERN, exchange->meta.version_text) == 0)
       (void)hf_pieces_add_copy(&pieces, hf_buf_str(&text));
     hf_exchange_finish(exchange, 400, &pieces);
     hf_pieces_deinit(&pieces);

@@ -1,6 +1,5 @@
 #include "mcp/compose.h"
 
-#include "mcp/era.h"
 #include "json/write.h"
 
 static void begin(struct hf_json_writer *w, struct hf_buf *buf) {
@@ -66,7 +65,7 @@ int hf_compose_refusal(struct hf_buf *buf, const struct hf_refusal *refusal) {
   return hf_compose_error(buf, id, refusal->rpc_code, hf_str_from(refusal->why.text), (struct hf_str){NULL, 0});
 }
 
-int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, struct hf_str requested) {
+int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, enum hf_era era, struct hf_str requested) {
   enum { DATA_MAX = 16 << 10, REQUESTED_MAX = 256 };
   if (requested.len > REQUESTED_MAX)
     requested.len = REQUESTED_MAX;
@@ -78,7 +77,8 @@ int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, struct 
   hf_json_write_key(&w, "supported");
   hf_json_write_array(&w);
   for (int v = HF_VERSION_NEWEST; v > HF_VERSION_UNKNOWN; v--)
-    hf_json_write_str(&w, hf_version_text((enum hf_version)v));
+    if (hf_version_era((enum hf_version)v) == era)
+      hf_json_write_str(&w, hf_version_text((enum hf_version)v));
   hf_json_write_array_end(&w);
   hf_json_write_member_str(&w, "requested", requested);
   hf_json_write_object_end(&w);

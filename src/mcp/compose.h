@@ -3,6 +3,7 @@
 #define HF_MCP_COMPOSE_H
 
 #include "base/buf.h"
+#include "mcp/era.h"
 #include "mcp/message.h"
 
 /* All return 0 or what the buffer says. An absent `id` is written as null; absent params or data are left out. */
@@ -14,7 +15,8 @@ int hf_compose_error(struct hf_buf *buf, struct hf_str id, int code, struct hf_s
 /* The answer to a text that was refused. */
 int hf_compose_refusal(struct hf_buf *buf, const struct hf_refusal *refusal);
 
-/* -32022 with data.supported (all versions of both eras, newest first) and data.requested. */
-int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, struct hf_str requested);
+/* -32022 with data.supported (the versions of the era, newest first: what server/discover says of it) and
+ * data.requested. */
+int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, enum hf_era era, struct hf_str requested);
 
 #endif

@@ -140,11 +140,18 @@ static int read_token(struct hf_message *m, struct hf_error *reterr) {
   return 0;
 }
 
+/* A method that this message's era doesn't have needs nothing: it is unknown, not badly called. */
+static bool needs(const struct hf_message *m, enum hf_target target) {
+  const struct hf_method_info *info = hf_method_info(m->method);
+  bool removed = m->at[HF_FIELD_META_VERSION] && !(info->flags & HF_METHOD_MODERN);
+  return info->target == target && !removed;
+}
+
 /* params.name and params.uri: strings where they are, and there where the method needs them. */
 static int read_target(struct hf_message *m, enum hf_field field, enum hf_target target, struct hf_str *ret_text,
                        struct hf_error *reterr) {
   int r = hf_message_string(m, field, ret_text);
-  if (r == HF_ERR_NOTFOUND && hf_method_info(m->method)->target != target)
+  if (r == HF_ERR_NOTFOUND && !needs(m, target))
     return 0;
   if (r == HF_ERR_NOMEM)
     return hf_error_set(reterr, r, "out of memory");

@@ -88,17 +88,25 @@ static void era__tells_what_a_modern_request_lacks(void **state) {
   }
 }
 
-static void era__unsupported_version_names_the_supported(void **state) {
+static void era__unsupported_version_names_the_supported_of_the_era(void **state) {
   (void)state;
-  struct hf_buf out;
-  hf_buf_init(&out, 4096);
-  assert_int_equal(hf_compose_unsupported_version(&out, HF_STR("1"), HF_STR("1900-01-01")), 0);
-  assert_true(hf_str_equal(
-      hf_buf_str(&out),
-      HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"unsupported protocol version\","
-             "\"data\":{\"supported\":[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
-             "\"requested\":\"1900-01-01\"}}}")));
-  hf_buf_deinit(&out);
+  static const struct {
+    enum hf_era era;
+    const char *text;
+  } rows[] = {
+      {HF_ERA_MODERN, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"unsupported protocol "
+                      "version\",\"data\":{\"supported\":[\"2026-07-28\"],\"requested\":\"1900-01-01\"}}}"},
+      {HF_ERA_LEGACY, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"unsupported protocol "
+                      "version\",\"data\":{\"supported\":[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
+                      "\"requested\":\"1900-01-01\"}}}"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_buf out;
+    hf_buf_init(&out, 4096);
+    assert_int_equal(hf_compose_unsupported_version(&out, HF_STR("1"), rows[i].era, HF_STR("1900-01-01")), 0);
+    assert_true(hf_str_equal(hf_buf_str(&out), hf_str_from(rows[i].text)));
+    hf_buf_deinit(&out);
+  }
 }
 
 int main(void) {
@@ -107,7 +115,7 @@ int main(void) {
       cmocka_unit_test(era__is_modern_from_2026_on),
       cmocka_unit_test(era__reads_what_a_modern_request_says),
       cmocka_unit_test(era__tells_what_a_modern_request_lacks),
-      cmocka_unit_test(era__unsupported_version_names_the_supported),
+      cmocka_unit_test(era__unsupported_version_names_the_supported_of_the_era),
   };
   return cmocka_run_group_tests_name("era", tests, NULL, NULL);
 }

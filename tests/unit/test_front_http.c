@@ -100,7 +100,7 @@ static void front_http__answers_bad_requests_with_their_status(void **state) {
       {"MCP-Protocol-Version: 2099-01-01\r\nMcp-Method: ping\r\n",
        "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/"
        "protocolVersion\":\"2099-01-01\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
-       "HTTP/1.1 400", "\"requested\":\"2099-01-01\""},
+       "HTTP/1.1 400", "\"supported\":[\"2026-07-28\"],\"requested\":\"2099-01-01\""},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     const char *text = fixture_ask(fx, fixture_post(cases[i].extra, cases[i].body));
@@ -356,6 +356,21 @@ static void front_http__modern_status_comes_from_the_gateway(void **state) {
       "HTTP/1.1 404");
 }
 
+/* What says in `_meta` that it is modern is judged as that, whatever its method once was. */
+static void front_http__a_modern_initialize_opens_no_session(void **state) {
+  struct fixture *fx = *state;
+  const char *text = fixture_ask(fx, fixture_post(MODERN "Mcp-Method: initialize\r\n",
+                                                  "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"initialize\",\"params\":{"
+                                                  "\"protocolVersion\":\"2026-07-28\"," META "}}"));
+  assert_null(strstr(text, "Mcp-Session-Id"));
+  assert_int_equal(fx->clients, 1);
+  assert_has(
+      fixture_ask(fx, fixture_post(MODERN "Mcp-Method: no/such\r\n",
+                                   "{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"no/such\",\"params\":{" META "}}")),
+      "HTTP/1.1 404");
+  assert_int_equal(fx->clients, 1);
+}
+
 static void front_http__listen_stays_open(void **state) {
   struct fixture *fx = *state;
   int fd = open_post(fx, MODERN "Mcp-Method: subscriptions/listen\r\n", LISTEN);
@@ -510,6 +525,7 @@ int main(void) {
       WITH_FRONT(front_http__legacy_disconnect_cancels_nothing),
       WITH_FRONT(front_http__modern_disconnect_cancels),
       WITH_FRONT(front_http__modern_status_comes_from_the_gateway),
+      WITH_FRONT(front_http__a_modern_initialize_opens_no_session),
       WITH_FRONT(front_http__listen_stays_open),
       WITH_FRONT(front_http__same_ids_on_two_connections_are_two_requests),
       WITH_FRONT(front_http__large_answer_passes_whole),

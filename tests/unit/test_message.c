@@ -124,6 +124,23 @@ static void message__refuses_with_the_answer_to_give(void **state) {
   }
 }
 
+static void message__asks_nothing_of_a_method_that_its_era_has_not(void **state) {
+  (void)state;
+  struct hf_message m;
+  struct hf_refusal refusal;
+  assert_int_equal(hf_message_decode_copy(HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\","
+                                                 "\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
+                                                 "\"2026-07-28\"}}}"),
+                                          &m, &refusal),
+                   0);
+  assert_null(m.uri.ptr);
+  hf_message_deinit(&m);
+  assert_int_equal(hf_message_decode_copy(HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\","
+                                                 "\"params\":{}}"),
+                                          &m, &refusal),
+                   HF_ERR_INVALID);
+}
+
 static void message__refuses_duplicates_of_what_it_reads(void **state) {
   (void)state;
   static const char *const refused[] = {
@@ -249,6 +266,7 @@ int main(void) {
       cmocka_unit_test(message__reads_a_call),
       cmocka_unit_test(message__tells_the_kinds_apart),
       cmocka_unit_test(message__refuses_with_the_answer_to_give),
+      cmocka_unit_test(message__asks_nothing_of_a_method_that_its_era_has_not),
       cmocka_unit_test(message__refuses_duplicates_of_what_it_reads),
       cmocka_unit_test(message__echoes_the_id_beside_a_duplicate),
       cmocka_unit_test(message__is_made_from_a_scan_fed_in_parts),
