@@ -134,8 +134,7 @@ void hf_exchange_result(struct hf_exchange *exchange, struct hf_str result) {
   hf_buf_deinit(&text);
 }
 
-/* What the modern HTTP transport wants; a failure behind the gateway is no failure of the exchange. */
-static int status_of(int code) {
+int hf_exchange_status(int64_t code) {
   switch (code) {
   case HF_RPC_METHOD_NOT_FOUND:
     return 404;
@@ -155,7 +154,7 @@ void hf_exchange_error(struct hf_exchange *exchange, int code, struct hf_str mes
   hf_buf_init(&text, ANSWER_MAX);
   if (hf_compose_error(&text, exchange->request.id, code, message, data) < 0)
     hf_buf_deinit(&text);
-  finish_text(exchange, text.len ? status_of(code) : 500, &text);
+  finish_text(exchange, text.len ? hf_exchange_status(code) : 500, &text);
   hf_buf_deinit(&text);
 }
 

@@ -86,6 +86,10 @@ void hf_exchange_error(struct hf_exchange *exchange, int code, struct hf_str mes
 /* Answers with `text` (taken) and ends it. */
 void hf_exchange_finish(struct hf_exchange *exchange, int http_status, struct hf_pieces *text);
 
+/* What the modern HTTP transport wants for an error with this code, ours or the server's: most are answers as good as
+ * any (200). */
+int hf_exchange_status(int64_t code);
+
 /* Waits until something changes, at most `wait`, then calls `resume` again and again until it answers or goes on. */
 void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)(struct hf_exchange *exchange));
 

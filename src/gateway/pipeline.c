@@ -189,7 +189,8 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_outcome
   int r = hf_relay_response(exchange, exchange->response, marked ? hf_buf_str(&marker) : absent, &text);
   if (r == 0) {
     hf_outcome_record(exchange, outcome);
-    hf_exchange_finish(exchange, 200, &text);
+    bool good = exchange->response->kind == HF_MESSAGE_RESULT;
+    hf_exchange_finish(exchange, good ? 200 : hf_exchange_status(exchange->response->error_code), &text);
   } else {
     struct hf_outcome failed = *outcome;
     failed.fault = HF_FAULT_BAD_REPLY;

@@ -336,6 +336,31 @@ static void gateway__a_modern_client_gets_a_complete_result_of_a_legacy_server(v
   world_deinit(&world);
 }
 
+static void gateway__a_servers_error_has_the_status_that_the_modern_era_wants(void **state) {
+  (void)state;
+  static const struct {
+    int code;
+    int status;
+  } rows[] = {{-32021, 400}, {-32601, 404}, {-32602, 200}, {7, 200}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct world world;
+    struct fake_client client;
+    struct fake_reply reply;
+    two_servers(&world);
+    client_open(&world, &client, "files", HF_ERA_MODERN);
+    client_send(&world, &client, &reply,
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"prompts/get\",\"params\":{\"name\":\"greet\",\"_meta\":"
+                "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+    upstream_error(upstream_last(world_upstream(&world, "files")), rows[i].code, "no");
+    assert_non_null(strstr(reply.answer, "\"message\":\"no\""));
+    assert_int_equal(reply.status, rows[i].status);
+    reply_deinit(&reply);
+    client_close(&client);
+    world_deinit(&world);
+  }
+}
+
 static void gateway__a_dead_server_neither_empties_nor_delays_the_list_beyond_its_bound(void **state) {
   (void)state;
   struct world world;
@@ -946,6 +971,7 @@ int main(void) {
       cmocka_unit_test(gateway__abandoning_a_call_gives_the_reply_back_and_cancels),
       cmocka_unit_test(gateway__a_modern_server_is_told_the_version_by_every_request),
       cmocka_unit_test(gateway__a_modern_client_gets_a_complete_result_of_a_legacy_server),
+      cmocka_unit_test(gateway__a_servers_error_has_the_status_that_the_modern_era_wants),
       cmocka_unit_test(gateway__a_dead_server_neither_empties_nor_delays_the_list_beyond_its_bound),
       cmocka_unit_test(gateway__a_list_that_does_not_end_is_cut),
       cmocka_unit_test(gateway__one_unreadable_tool_is_left_out_alone),
