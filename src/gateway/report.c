@@ -10,6 +10,15 @@ const char *hf_upstream_phase_name(enum hf_upstream_phase phase) {
   return names[phase];
 }
 
+static const struct hf_breaker *find_breaker(const struct hf_instance *instance, struct hf_str tool) {
+  struct hf_str name;
+  const struct hf_breaker *breaker;
+  for (size_t i = 0; hf_provider_tool_at(instance->provider, i, &name, &breaker); i++)
+    if (hf_str_equal(name, tool))
+      return breaker;
+  return NULL;
+}
+
 static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, const struct hf_item *item) {
   struct hf_str server = instance->settings->name;
   const struct hf_tool_settings *tool = hf_settings_tool(instance->config, server, item->key);
@@ -27,6 +36,9 @@ static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, c
                                                         : HF_STR("its annotations"));
   if (tool && tool->hidden)
     hf_json_write_member_bool(w, "hidden", true);
+  const struct hf_breaker *breaker = find_breaker(instance, item->key);
+  if (breaker && breaker->state != HF_BREAKER_CLOSED)
+    hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(breaker->state)));
   hf_json_write_object_end(w);
 }
 
@@ -191,8 +203,35 @@ static int write_gauge(struct hf_gateway *gateway, size_t gauge, struct hf_buf *
   return r;
 }
 
+/* A client's own upstreams each have breakers of their own: the worst state of a tool would need them all, so those of
+ * the shared upstream stand for the server. */
+static int write_tool_breakers(struct hf_gateway *gateway, struct hf_buf *out) {
+  int r = hf_buf_append_str(out, HF_STR("# HELP holdfast_tool_breaker_state Breaker of the tool: 0 closed, 1 open, 2 "
+                                        "half-open.\n# TYPE holdfast_tool_breaker_state gauge\n"));
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &gateway->servers) {
+    const struct hf_instance *instance = shown_instance(HF_CONTAINER_OF(it, struct hf_server, link));
+    struct hf_str tool;
+    const struct hf_breaker *breaker;
+    for (size_t i = 0; instance && r == 0 && hf_provider_tool_at(instance->provider, i, &tool, &breaker); i++) {
+      r = hf_buf_append_str(out, HF_STR("holdfast_tool_breaker_state{server="));
+      if (r == 0)
+        r = hf_metrics_label(out, instance->settings->name);
+      if (r == 0)
+        r = hf_buf_append_str(out, HF_STR(",tool="));
+      if (r == 0)
+        r = hf_metrics_label(out, tool);
+      if (r == 0)
+        r = hf_buf_printf(out, "} %d\n", (int)breaker->state);
+    }
+  }
+  return r;
+}
+
 int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out) {
   int r = hf_metrics_write(&gateway->metrics, out);
+  if (r == 0)
+    r = write_tool_breakers(gateway, out);
   for (size_t i = 0; r == 0 && i < sizeof gauges / sizeof gauges[0]; i++)
     r = write_gauge(gateway, i, out);
   if (r == 0)

@@ -122,6 +122,16 @@ int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const
   return 0;
 }
 
+bool hf_provider_tool_at(const struct hf_provider *provider, size_t index, struct hf_str *ret_name,
+                         const struct hf_breaker **ret_breaker) {
+  if (index >= provider->tools.len)
+    return false;
+  const struct hf_map_entry *entry = &provider->tools.entries[index];
+  *ret_name = (struct hf_str){entry->key, entry->key_len};
+  *ret_breaker = &((const struct hf_provider_tool *)entry->value)->breaker;
+  return true;
+}
+
 const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool) {
   return &tool->breaker;
 }
@@ -256,14 +266,14 @@ static bool list_is_full(const struct hf_provider_actions *out) {
 static void serve(struct hf_provider *p, bool all, struct hf_provider_actions *out) {
   struct hf_list *it, *next;
   p->backlog = false;
-  HF_LIST_FOREACH(it, next, &p->doomed) {
+  HF_LIST_FOREACH (it, next, &p->doomed) {
     if (list_is_full(out)) {
       p->backlog = true;
       return;
     }
     refuse(p, HF_CONTAINER_OF(it, struct hf_waiter, node), HF_DENIAL_DOWN, p->not_before, out);
   }
-  HF_LIST_FOREACH(it, next, &p->queue) {
+  HF_LIST_FOREACH (it, next, &p->queue) {
     if (!all && p->in_flight >= p->options.max_concurrent)
       return;
     if (list_is_full(out)) {

@@ -140,6 +140,10 @@ hf_time hf_provider_deadline(const struct hf_provider *provider);
 
 void hf_provider_view(const struct hf_provider *provider, struct hf_provider_view *ret_view);
 
+/* The tools that were called, for status and metrics: returns false when there is no `index`-th. Borrowed. */
+bool hf_provider_tool_at(const struct hf_provider *provider, size_t index, struct hf_str *ret_name,
+                         const struct hf_breaker **ret_breaker);
+
 /* The tool's own breaker, for status, metrics and tests. */
 const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool);
 
