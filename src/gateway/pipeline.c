@@ -130,6 +130,7 @@ static int collect_headers(struct hf_exchange *exchange, struct hf_header ret_he
 static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
   struct hf_instance *instance = exchange->target.instance;
   exchange->attempt = action->start.attempt;
+  exchange->response = NULL; /* that of the attempt before is not this one's */
   exchange->upstream_id = hf_gateway_next_id(instance->gateway);
   struct hf_header params[HF_PARAM_HEADERS_MAX];
   int param_count = collect_headers(exchange, params);

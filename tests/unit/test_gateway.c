@@ -770,6 +770,36 @@ static void gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed
   world_deinit(&world);
 }
 
+static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  for (int i = 0; i < 5; i++) {
+    struct fake_reply reply;
+    client_send(&world, &client, &reply,
+                "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+    struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+    upstream_handed_over(ref);
+    upstream_fail(ref, HF_EVIDENCE_BROKE);
+    reply_deinit(&reply);
+  }
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 20);
+  assert_int_equal(hf_gateway_metrics(world.gateway, &text), 0);
+  assert_int_equal(hf_gateway_status(world.gateway, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_non_null(strstr(text.data, "holdfast_tool_breaker_state{server=\"files\",tool=\"charge\"} 1\n"));
+  assert_non_null(strstr(text.data, "holdfast_calls_total{server=\"files\",tool=\"charge\",source=\"live\","
+                                    "fault=\"connection_lost\"} 5\n"));
+  assert_non_null(strstr(text.data, "\"why\":\"nothing says that it is safe to repeat\",\"breaker\":\"open\""));
+  hf_buf_deinit(&text);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 static void gateway__hints_of_the_caller_only_tighten(void **state) {
   (void)state;
   struct world world;
@@ -957,6 +987,42 @@ static void gateway__a_childs_question_belongs_to_a_call_that_was_sent(void **st
   world_deinit(&world);
 }
 
+static void gateway__an_attempt_that_could_not_be_sent_is_not_answered_by_the_one_before(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\",\"_meta\":{"
+              "\"dev.holdfast/call\":{\"maxAttempts\":1}}}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct hf_attempt_ref *ref = upstream_last(upstream);
+  upstream_handed_over(ref);
+  struct hf_message lost;
+  struct hf_refusal refusal;
+  assert_int_equal(hf_message_decode_copy(HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,"
+                                                 "\"message\":\"no such session\"}}"),
+                                          &lost, &refusal),
+                   0);
+  struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+  evidence.http_status = 404;
+  evidence.carried_session = true;
+  upstream->full = true;
+  ref->open = false;
+  ref->events->done(ref->ctx, &evidence, &lost);
+  hf_message_deinit(&lost);
+  world_run(&world, 0);
+  assert_non_null(reply.answer);
+  assert_null(strstr(reply.answer, "no such session"));
+  assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"local_limit\""));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
@@ -988,6 +1054,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_hidden_tool_is_neither_listed_nor_called),
       cmocka_unit_test(gateway__configured_safety_beats_annotations),
       cmocka_unit_test(gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed),
+      cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
@@ -995,6 +1062,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
       cmocka_unit_test(gateway__an_upstream_that_does_not_stop_is_waited_for_no_longer),
       cmocka_unit_test(gateway__a_childs_question_belongs_to_a_call_that_was_sent),
+      cmocka_unit_test(gateway__an_attempt_that_could_not_be_sent_is_not_answered_by_the_one_before),
   };
   return cmocka_run_group_tests_name("gateway", tests, NULL, NULL);
 }
