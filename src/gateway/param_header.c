@@ -65,6 +65,8 @@ static int add_header(struct reading *r, uint32_t schema, uint32_t annotation, s
 static int visit(struct reading *r, uint32_t node, size_t depth, bool reachable, unsigned nesting);
 
 static int visit_properties(struct reading *r, uint32_t properties, size_t depth, bool reachable, unsigned nesting) {
+  if (hf_json_type(r->doc, properties) != HF_JSON_OBJECT)
+    return visit(r, properties, depth, false, nesting + 1); /* no schema that means anything */
   struct hf_json_iter iter = hf_json_iter(r->doc, properties);
   uint32_t key, value;
   int result = 0;
@@ -134,15 +136,19 @@ int hf_param_headers_read(struct hf_str tool, struct hf_arena *arena, struct hf_
   return r;
 }
 
-/* The value at the header's path, as text. Returns 0, HF_ERR_NOTFOUND if there is none (or null), HF_ERR_INVALID if it
- * is nothing a header can carry, HF_ERR_NOMEM. */
-static int value_text(const struct hf_json_doc *doc, const struct hf_param_header *header, struct hf_arena *arena,
-                      struct hf_str *ret_text) {
+/* The value at the header's path. Returns 0 or HF_ERR_NOTFOUND. */
+static int find_value(const struct hf_json_doc *doc, const struct hf_param_header *header, uint32_t *ret_node) {
   uint32_t node = 0;
-  for (size_t i = 0; i < header->depth; i++) {
-    if (hf_json_type(doc, node) != HF_JSON_OBJECT || hf_json_member(doc, node, header->path[i], &node) < 0)
+  for (size_t i = 0; i < header->depth; i++)
+    if (hf_json_member(doc, node, header->path[i], &node) < 0)
       return HF_ERR_NOTFOUND;
-  }
+  *ret_node = node;
+  return 0;
+}
+
+/* A value as text. Returns 0, HF_ERR_NOTFOUND for null, HF_ERR_INVALID if it is nothing a header can carry,
+ * HF_ERR_NOMEM. */
+static int value_text(const struct hf_json_doc *doc, uint32_t node, struct hf_arena *arena, struct hf_str *ret_text) {
   int64_t number;
   switch (hf_json_type(doc, node)) {
   case HF_JSON_NULL:
@@ -184,7 +190,10 @@ int hf_param_headers_compute(const struct hf_param_headers *headers, struct hf_s
   int count = 0;
   for (size_t i = 0; r == 0 && i < headers->count; i++) {
     struct hf_str text;
-    int found = value_text(&doc, &headers->item[i], arena, &text);
+    uint32_t node;
+    int found = find_value(&doc, &headers->item[i], &node);
+    if (found == 0)
+      found = value_text(&doc, node, arena, &text);
     if (found == HF_ERR_NOMEM)
       r = found;
     if (found < 0)
@@ -216,18 +225,30 @@ static const struct hf_header *find(const struct hf_header *came, size_t count, 
   return NULL;
 }
 
+static bool is_number(struct hf_str text) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.max_nodes = 1;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  bool number = hf_json_scan_feed(&scan, text.ptr, text.len, true) == 0 && scan.nodes[0].type == HF_JSON_NUMBER &&
+                scan.nodes[0].end - scan.nodes[0].start == text.len;
+  hf_json_scan_deinit(&scan);
+  return number;
+}
+
 /* Numbers are compared as numbers: `42.0` is 42. */
-static bool same_value(struct hf_str header, struct hf_str expected) {
+static bool same_number(struct hf_str header, struct hf_str expected) {
   int64_t a, b;
-  if (hf_str_equal(header, expected))
-    return true;
-  return hf_json_int64(header, &a) == 0 && hf_json_int64(expected, &b) == 0 && a == b;
+  return is_number(header) && hf_json_int64(header, &a) == 0 && hf_json_int64(expected, &b) == 0 && a == b;
 }
 
 static int check_one(const struct hf_param_header *header, const struct hf_json_doc *doc, const struct hf_header *came,
                      struct hf_arena *arena, struct hf_error *reterr) {
   struct hf_str expected;
-  int found = value_text(doc, header, arena, &expected);
+  uint32_t node;
+  int found = find_value(doc, header, &node);
+  if (found == 0)
+    found = value_text(doc, node, arena, &expected);
   if (found == HF_ERR_NOMEM)
     return found;
   if (found < 0)
@@ -239,7 +260,9 @@ static int check_one(const struct hf_param_header *header, const struct hf_json_
   struct hf_buf decoded;
   hf_buf_init(&decoded, VALUE_MAX);
   int r = hf_field_value_decode(&decoded, came->value);
-  bool same = r == 0 && same_value(hf_buf_str(&decoded), expected);
+  struct hf_str value = hf_buf_str(&decoded);
+  bool number = hf_json_type(doc, node) == HF_JSON_NUMBER;
+  bool same = r == 0 && (hf_str_equal(value, expected) || (number && same_number(value, expected)));
   hf_buf_deinit(&decoded);
   return same ? 0
               : hf_error_set(reterr, HF_ERR_INVALID, "header mismatch: '%.*s' differs from its argument",

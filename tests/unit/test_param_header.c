@@ -34,6 +34,8 @@ static void param_header__annotations_that_break_the_rules_are_refused(void **st
       {HF_STR("{\"anyOf\":[{\"properties\":{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}}]}"), HF_ERR_INVALID},
       {HF_STR("{\"properties\":{\"a\":{\"items\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}}}"), HF_ERR_INVALID},
       {HF_STR("{\"properties\":{\"a\":{\"default\":{\"x-mcp-header\":\"A\"}}}}"), 0},
+      {HF_STR("{\"properties\":[{\"type\":\"string\",\"x-mcp-header\":\"A\"}]}"), HF_ERR_INVALID},
+      {HF_STR("{\"properties\":[\"x-mcp-header\",1]}"), 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct hf_arena arena;
@@ -63,6 +65,38 @@ static void param_header__values_are_computed_from_the_arguments(void **state) {
   assert_string_equal(got[1].name.ptr, "Mcp-Param-N");
   assert_string_equal(got[1].value.ptr, "42");
   assert_int_equal(hf_param_headers_compute(&headers, (struct hf_str){NULL, 0}, &arena, got), 0);
+  hf_arena_deinit(&arena);
+}
+
+/* Numbers agree as numbers; texts as they are, also when they look like numbers. */
+static void param_header__a_number_may_be_spelt_differently_and_nothing_else(void **state) {
+  (void)state;
+  static const struct {
+    struct hf_str arguments;
+    struct hf_str name;
+    struct hf_str value;
+    int result;
+  } rows[] = {
+      {HF_STR("{\"deep\":{\"n\":20}}"), HF_STR("Mcp-Param-N"), HF_STR("20.0"), 0},
+      {HF_STR("{\"deep\":{\"n\":20.0}}"), HF_STR("Mcp-Param-N"), HF_STR("20"), 0},
+      {HF_STR("{\"deep\":{\"n\":20}}"), HF_STR("Mcp-Param-N"), HF_STR("1:"), HF_ERR_INVALID},
+      {HF_STR("{\"deep\":{\"n\":2}}"), HF_STR("Mcp-Param-N"), HF_STR("2e"), HF_ERR_INVALID},
+      {HF_STR("{\"deep\":{\"n\":0}}"), HF_STR("Mcp-Param-N"), HF_STR("-"), HF_ERR_INVALID},
+      {HF_STR("{\"deep\":{\"n\":7}}"), HF_STR("Mcp-Param-N"), HF_STR("007"), HF_ERR_INVALID},
+      {HF_STR("{\"region\":\"007\"}"), HF_STR("Mcp-Param-Region"), HF_STR("7"), HF_ERR_INVALID},
+      {HF_STR("{\"region\":\"7\"}"), HF_STR("Mcp-Param-Region"), HF_STR("7.0"), HF_ERR_INVALID},
+  };
+  struct hf_arena arena;
+  hf_arena_init(&arena, 1 << 20);
+  struct hf_param_headers headers;
+  assert_int_equal(hf_param_headers_read(HF_STR(TOOL), &arena, &headers, NULL), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_header came = {rows[i].name, rows[i].value};
+    struct hf_error why;
+    int r = hf_param_headers_check(&headers, rows[i].arguments, &came, 1, &arena, &why);
+    if (r != rows[i].result)
+      fail_msg("row %zu: %d", i, r);
+  }
   hf_arena_deinit(&arena);
 }
 
@@ -101,6 +135,7 @@ int main(void) {
       cmocka_unit_test(param_header__annotations_that_break_the_rules_are_refused),
       cmocka_unit_test(param_header__values_are_computed_from_the_arguments),
       cmocka_unit_test(param_header__headers_must_agree_with_the_arguments),
+      cmocka_unit_test(param_header__a_number_may_be_spelt_differently_and_nothing_else),
   };
   return cmocka_run_group_tests_name("param_header", tests, NULL, NULL);
 }
