@@ -330,7 +330,8 @@ static int on_dropped(void *context, const struct hf_ndjson_drop *drop) {
   struct hf_front_stdio *front = context;
   struct hf_str id = drop->id.len ? drop->id : (struct hf_str){NULL, 0};
   if (drop->kind == HF_NDJSON_OVERSIZE)
-    put_error(front, id, HF_RPC_INVALID_REQUEST, HF_STR("the message is over the limit of size, depth or number of values"));
+    put_error(front, id, HF_RPC_INVALID_REQUEST,
+              HF_STR("the message is over the limit of size, depth or number of values"));
   else
     put_error(front, id, HF_RPC_PARSE_ERROR,
               drop->kind == HF_NDJSON_NOISE ? HF_STR("the line is no JSON-RPC message")

@@ -228,7 +228,7 @@ static void run_openssl(struct tls_server *server) {
   assert_int_equal(status, 0);
 }
 
-static void tls_start(struct tls_server *server) {
+static void tls_start(struct tls_server *server, bool asks_for_certificate) {
   snprintf(server->folder, sizeof server->folder, "/tmp/hf-tls-XXXXXX");
   assert_non_null(mkdtemp(server->folder));
   snprintf(server->cert, sizeof server->cert, "%s/cert.pem", server->folder);
@@ -247,7 +247,8 @@ static void tls_start(struct tls_server *server) {
     dup2(out[1], 1);
     close(in[1]);
     close(out[0]);
-    execlp("python3", "python3", script, server->cert, server->key, (char *)NULL);
+    execlp("python3", "python3", script, server->cert, server->key, asks_for_certificate ? server->cert : NULL,
+           (char *)NULL);
     _exit(127);
   }
   close(in[0]);
@@ -322,7 +323,7 @@ static void connect__speaks_tls_and_checks_certificates(void **state) {
   (void)state;
   enum { SIZE = 3 << 20 };
   struct tls_server server;
-  tls_start(&server);
+  tls_start(&server, false);
   struct bench *bench = bench_new();
 
   struct hf_transport *transport = open_tls(bench, &server, NULL, true, 0);
@@ -342,6 +343,44 @@ static void connect__speaks_tls_and_checks_certificates(void **state) {
     assert_int_equal(bench->kind, HF_EVIDENCE_NONE);
     assert_int_equal(bench->answer_len, SIZE + 42);
   }
+  transport->ops->free(transport);
+  bench_free(bench);
+  tls_stop(&server);
+}
+
+/* tls.cert and tls.key */
+static void connect__shows_its_certificate_to_a_server_that_asks(void **state) {
+  (void)state;
+  struct tls_server server;
+  tls_start(&server, true);
+  struct bench *bench = bench_new();
+  char url[64];
+  snprintf(url, sizeof url, "https://127.0.0.1:%d/0", server.port);
+  struct hf_server_settings settings = {.name = HF_STR("t"),
+                                        .url = hf_str_from(url),
+                                        .ca_file = hf_str_from(server.cert),
+                                        .tls_verify = true,
+                                        .max_connections = 1,
+                                        .max_message = 1024};
+  for (int with = 0; with < 2; with++) {
+    settings.cert_file = hf_str_from(with ? server.cert : NULL);
+    settings.key_file = hf_str_from(with ? server.key : NULL);
+    struct hf_transport *transport;
+    assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &transport_events, bench, &transport, NULL),
+                     0);
+    call(bench, transport, 0);
+    if (with)
+      assert_int_equal(bench->kind, HF_EVIDENCE_NONE);
+    else
+      assert_int_not_equal(bench->kind, HF_EVIDENCE_NONE);
+    transport->ops->free(transport);
+  }
+  /* A certificate without its key is no use. */
+  settings.key_file = (struct hf_str){NULL, 0};
+  struct hf_transport *transport;
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &transport_events, bench, &transport, NULL), 0);
+  call(bench, transport, 0);
+  assert_int_not_equal(bench->kind, HF_EVIDENCE_NONE);
   transport->ops->free(transport);
   bench_free(bench);
   tls_stop(&server);
@@ -377,6 +416,7 @@ int main(void) {
       cmocka_unit_test(connect__names_each_way_of_failing),
       cmocka_unit_test_teardown(connect__isnt_held_up_by_a_resolver_that_hangs, release_resolvers),
       cmocka_unit_test(connect__speaks_tls_and_checks_certificates),
+      cmocka_unit_test(connect__shows_its_certificate_to_a_server_that_asks),
       cmocka_unit_test(connect__calls_a_broken_handshake_by_its_name),
   };
   return cmocka_run_group_tests_name("connect", tests, NULL, NULL);

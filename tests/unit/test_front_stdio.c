@@ -130,8 +130,12 @@ static void open_front(struct bed *bed) {
 
 static void prepare(struct bed *bed) {
   *bed = (struct bed){0};
-  bed->settings.limits = (struct hf_limits){
-      .body_bytes = 100000, .json_depth = 512, .json_nodes = 65536, .write_backlog = 10000, .client_write = HF_SECONDS(5), .drain = HF_SECONDS(5)};
+  bed->settings.limits = (struct hf_limits){.body_bytes = 100000,
+                                            .json_depth = 512,
+                                            .json_nodes = 65536,
+                                            .write_backlog = 10000,
+                                            .client_write = HF_SECONDS(5),
+                                            .drain = HF_SECONDS(5)};
   assert_int_equal(uv_loop_init(&bed->uv), 0);
   hf_loop_init(&bed->loop, 1, NULL);
   hf_loop_driver_init(&bed->driver, &bed->uv, &bed->loop);

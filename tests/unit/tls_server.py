@@ -1,6 +1,6 @@
 """An HTTPS server for one test: answers each POST with a JSON-RPC result of the size that the path asks for.
 
-usage: tls_server.py CERT KEY; prints its port, ends with its standard input."""
+usage: tls_server.py CERT KEY [CA]; with CA it wants a client certificate signed by it; prints its port, ends with its standard input."""
 import http.server
 import re
 import ssl
@@ -36,6 +36,9 @@ class Server(http.server.ThreadingHTTPServer):
 server = Server(("127.0.0.1", 0), Handler)
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(sys.argv[1], sys.argv[2])
+if len(sys.argv) > 3:
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(sys.argv[3])
 server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print(server.server_address[1], flush=True)
