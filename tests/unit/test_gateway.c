@@ -139,6 +139,39 @@ static void gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is
   world_deinit(&world);
 }
 
+static void gateway__a_name_with_a_wrong_prefix_is_near_the_right_one(void **state) {
+  (void)state;
+  static const struct {
+    const char *endpoint;
+    const char *name;
+    const char *near;
+  } rows[] = {
+      {NULL, "read", "Did you mean 'files__read'?"},
+      {NULL, "other__web", "Did you mean 'search__web'?"},
+      {NULL, "files__files__charge", "Did you mean 'files__charge'?"},
+      {"files", "files__read", "Did you mean 'read'?"},
+      {"files", "zzzzzzzzzz", "Use a tool from the current list."},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct world world;
+    struct fake_client client;
+    struct fake_reply reply;
+    two_servers(&world);
+    client_open(&world, &client, rows[i].endpoint, HF_ERA_LEGACY);
+    client_initialize(&world, &client, "{}");
+    char call[160];
+    int n = snprintf(call, sizeof call,
+                     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}", rows[i].name);
+    assert_true(n > 0 && (size_t)n < sizeof call);
+    client_send(&world, &client, &reply, call);
+    if (!strstr(reply.answer, rows[i].near))
+      fail_msg("%s: %s", rows[i].name, reply.answer);
+    reply_deinit(&reply);
+    client_close(&client);
+    world_deinit(&world);
+  }
+}
+
 static void gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated(void **state) {
   (void)state;
   struct world world;
@@ -1029,6 +1062,7 @@ int main(void) {
       cmocka_unit_test(gateway__routes_a_call_by_its_own_name_and_answers_under_the_clients_id),
       cmocka_unit_test(gateway__two_clients_with_the_same_id_get_their_own_answers),
       cmocka_unit_test(gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is_sent),
+      cmocka_unit_test(gateway__a_name_with_a_wrong_prefix_is_near_the_right_one),
       cmocka_unit_test(gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated),
       cmocka_unit_test(gateway__a_read_only_tool_is_tried_again),
       cmocka_unit_test(gateway__progress_comes_under_the_clients_token_and_never_falls),
