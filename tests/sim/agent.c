@@ -205,7 +205,7 @@ static struct sim_ask *next_ask(struct sim_agent *a, enum hf_method method) {
       .sim = sim,
       .agent = a,
       .number = sim->asked++,
-      .id = a->next_id++,
+      .id = sim_world_chance(sim->world, 2) ? a->next_id : a->next_id++, /* some clients use one twice */
       .method = method,
       .most = sim->options.attempts + 1, /* a lost session is renewed once */
       .deadline = sim->options.deadline + sim->gateway->settings->limits.list_wait,
@@ -215,11 +215,22 @@ static struct sim_ask *next_ask(struct sim_agent *a, enum hf_method method) {
   return ask;
 }
 
+/* Its id tells which one is meant. */
+static bool is_only_one(const struct sim_ask *ask) {
+  const struct sim_gateway *sim = ask->sim;
+  for (unsigned i = 0; i < sim->asked; i++) {
+    const struct sim_ask *other = &sim->asks[i];
+    if (other != ask && other->open && other->agent == ask->agent && other->id == ask->id)
+      return false;
+  }
+  return true;
+}
+
 static void fire_cancel(struct sim_timer *timer) {
   struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
   struct sim_agent *a = ask->agent;
   ask->cancelled = true;
-  if (a->stateless || sim_world_chance(ask->sim->world, 50)) {
+  if (a->stateless || !is_only_one(ask) || sim_world_chance(ask->sim->world, 50)) {
     over(ask);
     hf_client_abandon(a->client, &ask->reply);
     return;

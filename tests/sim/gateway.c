@@ -43,6 +43,9 @@ static bool fill_server(struct hf_settings *settings, const struct sim_gateway_o
       .era = o->modern[number] ? HF_ERA_MODERN : HF_ERA_LEGACY,
       .instance = o->own[number] ? HF_INSTANCE_SESSION : HF_INSTANCE_SHARED,
       .stateful = o->stateful[number],
+      .disabled = o->disabled[number],
+      .disabled_reason = HF_STR("disabled: true"),
+      .start = o->eager[number] ? HF_START_EAGER : HF_START_LAZY,
       .start_timeout = HF_SECONDS(10),
       .idle_stop = HF_TIME_NEVER,
       .keepalive = HF_TIME_NEVER,
@@ -111,6 +114,7 @@ static void draw_options(struct sim_gateway_options *o, struct sim_world *w) {
     o->own[i] = sim_world_chance(w, 40);
     o->stateful[i] = sim_world_chance(w, 10);
     o->present[i] = true;
+    o->eager[i] = sim_world_chance(w, 30);
   }
   draw_provider(o, w);
 }
@@ -137,6 +141,10 @@ static void fire_reload(struct sim_timer *timer) {
     o->url[number]++;
   if (sim_world_chance(w, 30))
     o->present[number] = !o->present[number];
+  if (sim_world_chance(w, 20))
+    o->disabled[number] = !o->disabled[number];
+  if (sim_world_chance(w, 20))
+    o->own[number] = !o->own[number];
   struct hf_settings *settings = make_settings(o);
   struct hf_error why = {0};
   if (settings && hf_gateway_reload(sim->gateway, settings, &why) < 0) {

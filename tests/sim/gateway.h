@@ -75,6 +75,8 @@ struct sim_gateway_options {
   bool stateful[SIM_SERVERS_MAX];
   unsigned url[SIM_SERVERS_MAX]; /* a reload that changes it makes a new server */
   bool present[SIM_SERVERS_MAX];
+  bool disabled[SIM_SERVERS_MAX];
+  bool eager[SIM_SERVERS_MAX];
   struct hf_provider_options provider;
 };
 
