@@ -1,5 +1,7 @@
 #include "daemon/problem.h"
 
+#include "base/distance.h"
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,38 +66,6 @@ int hf_problems_print(const struct hf_problems *problems, const char *file, stru
   return r;
 }
 
-static char fold(char c) {
-  if (c >= 'A' && c <= 'Z')
-    return (char)(c + ('a' - 'A'));
-  return c == '-' ? '_' : c;
-}
-
-static size_t least(size_t a, size_t b, size_t c) {
-  size_t least_of_two = a < b ? a : b;
-  return least_of_two < c ? least_of_two : c;
-}
-
-/* Edit distance with swaps of neighbours (the commonest slip) as one edit; case and hyphens don't count. */
-static size_t distance(struct hf_str a, struct hf_str b) {
-  size_t rows[3][NEAREST_WORD_MAX + 1];
-  for (size_t j = 0; j <= b.len; j++)
-    rows[0][j] = j;
-  for (size_t i = 1; i <= a.len; i++) {
-    size_t *row = rows[i % 3];
-    const size_t *above = rows[(i + 2) % 3];
-    const size_t *above2 = rows[(i + 1) % 3];
-    row[0] = i;
-    for (size_t j = 1; j <= b.len; j++) {
-      char x = fold(a.ptr[i - 1]);
-      char y = fold(b.ptr[j - 1]);
-      row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
-      if (i > 1 && j > 1 && x == fold(b.ptr[j - 2]) && y == fold(a.ptr[i - 2]) && above2[j - 2] + 1 < row[j])
-        row[j] = above2[j - 2] + 1;
-    }
-  }
-  return rows[a.len % 3][b.len];
-}
-
 const char *hf_nearest(struct hf_str word, const char *const *candidates) {
   if (word.len == 0 || word.len > NEAREST_WORD_MAX)
     return NULL;
@@ -106,7 +76,7 @@ const char *hf_nearest(struct hf_str word, const char *const *candidates) {
     struct hf_str candidate = hf_str_from(*candidates);
     if (candidate.len > NEAREST_WORD_MAX)
       continue;
-    size_t d = distance(word, candidate);
+    size_t d = hf_distance(word, candidate);
     size_t longer = word.len > candidate.len ? word.len : candidate.len;
     bool plausible = d * 2 <= longer && d <= 3 && d < longer;
     if (plausible && d < best_distance) {

@@ -1,13 +1,14 @@
 #include "gateway/catalog.h"
 
 #include "base/alloc.h"
+#include "base/distance.h"
 #include "gateway/gateway.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
 #include <stdio.h>
 
-enum { CATALOG_BYTES_MAX = 64 << 20, NEAR_MAX = 3, NEAR_NAME_MAX = 128, REF_NODES_MAX = 64 };
+enum { CATALOG_BYTES_MAX = 64 << 20, NEAR_MAX = 3, NEAR_LOOK_MAX = 1000, REF_NODES_MAX = 64 };
 
 /* A list is not loaded again sooner than this for the sake of one unknown name. */
 #define RELIST_AFTER HF_SECONDS(5)
@@ -388,70 +389,64 @@ int hf_catalog_resolve(struct hf_exchange *exchange) {
   return HF_ERR_NOTFOUND;
 }
 
-/* Levenshtein's distance, case folded, of names cut to NEAR_NAME_MAX. */
-static unsigned distance(struct hf_str a, struct hf_str b) {
-  unsigned row[NEAR_NAME_MAX + 1];
-  size_t la = a.len < NEAR_NAME_MAX ? a.len : NEAR_NAME_MAX;
-  size_t lb = b.len < NEAR_NAME_MAX ? b.len : NEAR_NAME_MAX;
-  for (size_t j = 0; j <= lb; j++)
-    row[j] = (unsigned)j;
-  for (size_t i = 1; i <= la; i++) {
-    unsigned diagonal = row[0];
-    row[0] = (unsigned)i;
-    for (size_t j = 1; j <= lb; j++) {
-      bool same = (a.ptr[i - 1] | 0x20) == (b.ptr[j - 1] | 0x20);
-      unsigned best = diagonal + (same ? 0 : 1);
-      unsigned step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-      diagonal = row[j];
-      row[j] = step < best ? step : best;
-    }
-  }
-  return row[lb];
-}
-
 struct near {
   struct hf_str name;
-  unsigned distance;
+  size_t distance;
 };
 
-static void consider(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str name) {
-  unsigned d = distance(wanted, name);
-  bool related = d <= wanted.len / 3 + 1;
-  for (size_t i = 0; related && i < NEAR_MAX; i++) {
-    if (near[i].name.ptr && near[i].distance <= d)
+static void keep_nearest(struct near near[NEAR_MAX], struct hf_str name, size_t distance) {
+  for (size_t i = 0; i < NEAR_MAX; i++) {
+    if (near[i].name.ptr && near[i].distance <= distance)
       continue;
     memmove(near + i + 1, near + i, (NEAR_MAX - 1 - i) * sizeof near[0]);
-    near[i] = (struct near){name, d};
+    near[i] = (struct near){name, distance};
     return;
   }
 }
 
-/* A client that forgot the server's name in front, or put one too many, means the same tool. */
-static void consider_item(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str own, struct hf_str shown) {
-  struct near before[NEAR_MAX];
-  memcpy(before, near, sizeof before);
-  consider(near, wanted, shown);
-  if (memcmp(before, near, sizeof before) == 0 && distance(wanted, own) <= 1) {
-    near[NEAR_MAX - 1] = (struct near){shown, 1};
+/* What stands behind the first "__": a caller that got the server's name in front wrong may still mean this tool. */
+static struct hf_str without_prefix(struct hf_str name) {
+  const char *at = memmem(name.ptr, name.len, "__", 2);
+  return at ? (struct hf_str){at + 2, name.len - (size_t)(at + 2 - name.ptr)} : (struct hf_str){NULL, 0};
+}
+
+static void consider(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str own, struct hf_str shown) {
+  const struct hf_str asked[] = {wanted, without_prefix(wanted)};
+  const struct hf_str names[] = {own, shown};
+  size_t best = SIZE_MAX;
+  for (size_t i = 0; i < 4; i++) {
+    struct hf_str text = asked[i / 2];
+    struct hf_str name = names[i % 2];
+    size_t most = text.len / 3 + 1;
+    size_t least = text.len > name.len ? text.len - name.len : name.len - text.len;
+    if (!text.len || least > most)
+      continue;
+    size_t d = hf_distance(text, name);
+    if (d <= most && d < best)
+      best = d;
   }
+  if (best != SIZE_MAX)
+    keep_nearest(near, shown, best);
 }
 
 int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out) {
   struct hf_client *client = exchange->client;
   enum hf_list_kind kind = exchange->request.method == HF_METHOD_TOOLS_CALL ? HF_LIST_TOOLS : HF_LIST_PROMPTS;
   struct near near[NEAR_MAX] = {0};
+  size_t looked_at = 0;
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
     struct hf_instance *instance = hf_server_instance(server, client);
-    for (size_t i = 0; instance && i < instance->lists[kind].items.count; i++) {
+    for (size_t i = 0; instance && i < instance->lists[kind].items.count && looked_at < NEAR_LOOK_MAX;
+         i++, looked_at++) {
       struct hf_str own = instance->lists[kind].items.item[i].key;
       struct hf_name *name;
       if (is_hidden(instance, kind, own))
         continue;
       if (client->server)
-        consider(near, exchange->request.name, own);
+        consider(near, exchange->request.name, own, own);
       else if (hf_names_add(names_of(client->gateway, kind), instance->settings->name, own, &name) == 0)
-        consider_item(near, exchange->request.name, own, name->exposed);
+        consider(near, exchange->request.name, own, name->exposed);
     }
   }
   int r = 0;

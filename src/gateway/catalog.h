@@ -15,7 +15,8 @@ void hf_catalog_list(struct hf_exchange *exchange);
  * HF_ERR_UNAVAILABLE (its server cannot be used by this client), HF_ERR_LIMIT, HF_ERR_INVALID (names nothing). */
 int hf_catalog_resolve(struct hf_exchange *exchange);
 
-/* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. */
+/* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. In a long list
+ * only the first names are looked at: the loop has others to serve. */
 int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out);
 
 /* Enters the names of a list that was loaded, so that they are known before a client asks for the merged list. */

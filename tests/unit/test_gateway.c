@@ -146,10 +146,10 @@ static void gateway__a_name_with_a_wrong_prefix_is_near_the_right_one(void **sta
     const char *name;
     const char *near;
   } rows[] = {
-      {NULL, "read", "Did you mean 'files__read'?"},
-      {NULL, "other__web", "Did you mean 'search__web'?"},
-      {NULL, "files__files__charge", "Did you mean 'files__charge'?"},
-      {"files", "files__read", "Did you mean 'read'?"},
+      {NULL, "read", "Did you mean 'files__read'"},
+      {NULL, "other__web", "Did you mean 'search__web'"},
+      {NULL, "files__files__charge", "Did you mean 'files__charge'"},
+      {"files", "files__read", "Did you mean 'read'"},
       {"files", "zzzzzzzzzz", "Use a tool from the current list."},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

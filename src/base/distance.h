@@ -1,0 +1,14 @@
+/* How far two names are apart, to find what a person or a model probably meant. */
+#ifndef HF_BASE_DISTANCE_H
+#define HF_BASE_DISTANCE_H
+
+#include "base/str.h"
+
+/* Bytes of a name that are looked at; the rest is cut off. */
+enum { HF_DISTANCE_MAX = 128 };
+
+/* The least number of single-byte edits between them, where a swap of neighbours (the commonest slip) is one. Case does
+ * not count, and '-' is '_'. */
+size_t hf_distance(struct hf_str a, struct hf_str b);
+
+#endif
