@@ -195,32 +195,33 @@ static void answer_unknown(struct hf_exchange *exchange) {
   hf_buf_deinit(&text);
 }
 
-/* resources/subscribe and its undoing are told to the server only for the first and by the last client: `ret_told` is
- * true if it knows already. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
-static int subscribe_here(struct hf_exchange *exchange, bool *ret_told) {
+/* resources/subscribe and its undoing are told to the server only for the first and by the last client. Returns 0,
+ * HF_ERR_LIMIT or HF_ERR_NOMEM; `ret_news`: the server must hear of it. */
+static int subscribe_here(struct hf_exchange *exchange, bool *ret_news) {
   struct hf_instance *instance = exchange->target.instance;
   struct hf_str uri = exchange->request.uri;
-  int r = 0;
-  bool wanted;
   if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     hf_subscription_remove(exchange->client, uri);
-    wanted = hf_subscription_wanted(instance, uri);
-  } else {
-    wanted = hf_subscription_wanted(instance, uri);
-    r = hf_subscription_add(exchange->client, instance, NULL, uri);
+    *ret_news = !hf_subscription_wanted(instance, uri);
+    return 0;
   }
-  *ret_told = wanted || instance->era == HF_ERA_MODERN;
-  return r;
+  *ret_news = !hf_subscription_wanted(instance, uri);
+  return hf_subscription_add(exchange->client, instance, NULL, uri);
 }
 
+/* A modern server knows no such request: it hears of all URIs by one listen stream. */
 static void subscribe(struct hf_exchange *exchange) {
-  bool told;
-  if (subscribe_here(exchange, &told) < 0)
+  struct hf_instance *instance = exchange->target.instance;
+  bool news;
+  if (subscribe_here(exchange, &news) < 0) {
     hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"), (struct hf_str){NULL, 0});
-  else if (told)
-    answer_empty(exchange);
-  else
+  } else if (news && instance->era != HF_ERA_MODERN) {
     hf_pipeline_start(exchange);
+  } else {
+    if (news)
+      hf_subscription_renew(instance);
+    answer_empty(exchange);
+  }
 }
 
 /* Answers and returns false if headers that repeat arguments differ from them. */

@@ -160,8 +160,9 @@ static void gateway__a_name_with_a_wrong_prefix_is_near_the_right_one(void **sta
     client_open(&world, &client, rows[i].endpoint, HF_ERA_LEGACY);
     client_initialize(&world, &client, "{}");
     char call[160];
-    int n = snprintf(call, sizeof call,
-                     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}", rows[i].name);
+    int n =
+        snprintf(call, sizeof call,
+                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}", rows[i].name);
     assert_true(n > 0 && (size_t)n < sizeof call);
     client_send(&world, &client, &reply, call);
     if (!strstr(reply.answer, rows[i].near))
@@ -604,6 +605,38 @@ static void gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the
   client_close(&b);
   assert_int_equal(upstream->sent_count, sent + 1);
   assert_non_null(strstr(upstream->sent[sent]->text, "resources/unsubscribe"));
+  world_deinit(&world);
+}
+
+static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  const struct fake_server modern = {
+      .name = "modern",
+      .hello = "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"resources\":"
+               "{\"subscribe\":true}},\"ttlMs\":0,\"cacheScope\":\"private\"}",
+      .resources = "{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"a\"}]}",
+      .era = HF_ERA_MODERN,
+  };
+  world_init(&world, &modern, 1);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  assert_non_null(strstr(reply.answer, "\"result\":{}"));
+  struct fake_upstream *upstream = world_upstream(&world, "modern");
+  struct hf_attempt_ref *listen = upstream_last(upstream);
+  assert_non_null(listen);
+  assert_int_equal(listen->method, HF_METHOD_SUBSCRIPTIONS_LISTEN);
+  assert_non_null(strstr(listen->text, "\"resourceSubscriptions\":[\"file:///a\"]"));
+  upstream_message(upstream, listen,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
+                   "\"file:///a\"}}");
+  assert_int_equal(client.notified_count, 1);
+  reply_deinit(&reply);
+  client_close(&client);
   world_deinit(&world);
 }
 
@@ -1081,6 +1114,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_person_who_thinks_is_outside_the_deadline),
       cmocka_unit_test(gateway__a_shared_server_cannot_ask_any_client),
       cmocka_unit_test(gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the_last),
+      cmocka_unit_test(gateway__a_legacy_subscription_reaches_a_modern_server),
       cmocka_unit_test(gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout),
       cmocka_unit_test(gateway__a_call_past_the_limit_is_refused_and_the_others_go_on),
       cmocka_unit_test(gateway__draining_answers_what_does_not_end_in_time),
