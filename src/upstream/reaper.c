@@ -10,8 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@ enum { PROGRAM_MAX = 4 << 20 };
 struct hf_reaper {
   int socket; /* -1 when the helper is gone */
   pid_t pid;
+  struct rlimit descriptors; /* as children shall have it */
   uv_loop_t *uv;
   struct hf_loop *loop;
   uv_poll_t *poll; /* freed in its close callback */
@@ -35,8 +38,10 @@ static int start_helper(struct hf_reaper *reaper, struct hf_error *reterr) {
     return hf_error_set(reterr, HF_ERR_IO, "make a socket for the helper process: %s", strerror(errno));
   pid_t gateway = getpid();
   pid_t pid = fork();
-  if (pid == 0)
-    hf_reaper_process_run(pair[1], gateway);
+  if (pid == 0) {
+    (void)setrlimit(RLIMIT_NOFILE, &reaper->descriptors);
+    hf_reaper_process_run(pair[1], gateway, reaper->next_child > 0);
+  }
   int error = errno;
   close(pair[1]);
   if (pid < 0) {
@@ -54,6 +59,7 @@ int hf_reaper_new(struct hf_reaper **ret_reaper, struct hf_error *reterr) {
     return hf_error_set(reterr, HF_ERR_NOMEM, "start the helper process: out of memory");
   hf_list_init(&reaper->children);
   reaper->socket = -1;
+  (void)getrlimit(RLIMIT_NOFILE, &reaper->descriptors);
   int rc = start_helper(reaper, reterr);
   if (rc < 0) {
     hf_free(reaper);
@@ -92,16 +98,41 @@ static void close_socket(struct hf_reaper *reaper) {
   reaper->socket = -1;
 }
 
-/* The helper is gone: the kernel kills its children with it, and nobody will say so. */
+static int watch(struct hf_reaper *reaper);
+
+static int revive_helper(struct hf_reaper *reaper, struct hf_error *reterr) {
+  int rc = start_helper(reaper, reterr);
+  if (rc == 0 && (rc = watch(reaper)) < 0)
+    close_socket(reaper);
+  return rc < 0 ? hf_error_set(reterr, rc, "start the helper process again: %s", hf_err_text(rc)) : 0;
+}
+
+/* The helper is gone. The kernel kills its own children with it; theirs are killed from here where they are in the
+ * same group, and otherwise by the next helper, which therefore starts at once. */
 static void lose_helper(struct hf_reaper *reaper) {
   close_socket(reaper);
-  waitpid(reaper->pid, NULL, WNOHANG);
+  kill(reaper->pid, SIGKILL);
+  while (waitpid(reaper->pid, NULL, 0) < 0 && errno == EINTR)
+    ;
   reaper->pid = 0;
   hf_log_event(reaper->loop->log, HF_LOG_ERROR, "the helper process ended; its children are lost",
                HF_LOG_INT("children", (int64_t)reaper->child_count));
+  struct hf_list lost, *it, *tmp;
+  hf_list_init(&lost);
+  HF_LIST_FOREACH (it, tmp, &reaper->children) {
+    const struct hf_child *child = HF_CONTAINER_OF(it, struct hf_child, link);
+    if (child->pid > 0)
+      kill(-child->pid, SIGKILL);
+    hf_list_remove(it);
+    hf_list_push_back(&lost, it);
+  }
+  struct hf_error error = {0};
+  if (revive_helper(reaper, &error) < 0)
+    hf_log_event(reaper->loop->log, HF_LOG_ERROR, "no new helper process",
+                 HF_LOG_STR("reason", hf_str_from(error.text)));
   const struct hf_child_end end = {.lost = true};
-  while (!hf_list_empty(&reaper->children)) {
-    struct hf_child *child = HF_CONTAINER_OF(reaper->children.next, struct hf_child, link);
+  while (!hf_list_empty(&lost)) {
+    struct hf_child *child = HF_CONTAINER_OF(lost.next, struct hf_child, link);
     forget(reaper, child);
     child->events->ended(child, &end);
   }
@@ -243,13 +274,6 @@ static int send_order(const struct hf_reaper *reaper, const struct hf_reaper_ord
     n = sendmsg(reaper->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   return n == (ssize_t)sizeof *order ? 0 : HF_ERR_IO;
-}
-
-static int revive_helper(struct hf_reaper *reaper, struct hf_error *reterr) {
-  int rc = start_helper(reaper, reterr);
-  if (rc == 0 && (rc = watch(reaper)) < 0)
-    close_socket(reaper);
-  return rc < 0 ? hf_error_set(reterr, rc, "start the helper process again: %s", hf_err_text(rc)) : 0;
 }
 
 int hf_reaper_spawn(struct hf_reaper *reaper, const struct hf_spawn *spawn, const struct hf_child_events *events,

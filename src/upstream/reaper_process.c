@@ -223,6 +223,30 @@ static void signal_strays(struct reaper *reaper, enum strays which, int signal) 
   closedir(proc);
 }
 
+/* Returns how many processes it found that carry the mark of this gateway. */
+static size_t kill_marked(const struct reaper *reaper) {
+  DIR *proc = opendir("/proc");
+  size_t found = 0;
+  const struct dirent *entry;
+  while (proc && (entry = readdir(proc))) {
+    pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (pid <= 1 || pid == reaper->self || pid == reaper->gateway || !marked_child(reaper, pid))
+      continue;
+    kill(pid, SIGKILL);
+    found++;
+  }
+  if (proc)
+    closedir(proc);
+  return found;
+}
+
+/* The strays of a helper that was killed have other parents now, and may go on forking while they are looked for. */
+static void bury_inheritance(const struct reaper *reaper) {
+  hf_time start = hf_clock_now();
+  while (kill_marked(reaper) > 0 && hf_clock_now() - start < polite)
+    poll(NULL, 0, ROUND_MS);
+}
+
 /* Reaps what has ended. Returns false if there are no children at all. */
 static bool reap(struct reaper *reaper) {
   bool ended = false;
@@ -360,7 +384,7 @@ static void leave_gateway(int socket) {
     close(null);
 }
 
-_Noreturn void hf_reaper_process_run(int socket, pid_t gateway) {
+_Noreturn void hf_reaper_process_run(int socket, pid_t gateway, bool heir) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
@@ -371,6 +395,8 @@ _Noreturn void hf_reaper_process_run(int socket, pid_t gateway) {
   sigaddset(&wanted, SIGCHLD);
   struct reaper reaper = {
       .self = getpid(), .gateway = gateway, .signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
+  if (heir)
+    bury_inheritance(&reaper);
   for (;;) {
     struct pollfd fds[] = {{.fd = SOCKET_FD, .events = POLLIN}, {.fd = reaper.signals, .events = POLLIN}};
     if (poll(fds, 2, -1) < 0 && errno != EINTR)

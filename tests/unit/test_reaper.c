@@ -281,7 +281,7 @@ static void reaper__a_killed_helper_takes_its_children_and_is_replaced(void **st
   (void)state;
   struct bed bed;
   open_bed(&bed);
-  spawn_sh(&bed, "echo up; exec sleep 1000");
+  spawn_sh(&bed, "(setsid sleep 1000 &); sleep 1000 & echo up; exec sleep 1000");
   char text[16];
   read_line(bed.out[0], text, sizeof text);
   pid_t first = hf_reaper_pid(bed.reaper);
