@@ -349,7 +349,7 @@ static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, st
     return r;
   struct hf_instance *instance = hf_server_instance(server, exchange->client);
   if (!instance)
-    return HF_ERR_UNAVAILABLE;
+    return server->settings->disabled ? HF_ERR_UNAVAILABLE : HF_ERR_LIMIT;
   if (is_hidden(instance, kind, own))
     return HF_ERR_NOTFOUND;
 

@@ -12,7 +12,7 @@ void hf_catalog_list(struct hf_exchange *exchange);
 
 /* Finds the target of a request that names a tool, a prompt or a resource, and fills exchange->target in. Returns 0,
  * HF_ERR_AGAIN (servers or lists that may have it are not known yet; never once the wait is over), or HF_ERR_NOTFOUND,
- * HF_ERR_UNAVAILABLE (its server cannot be used by this client), HF_ERR_LIMIT, HF_ERR_INVALID (names nothing). */
+ * HF_ERR_UNAVAILABLE (its server is disabled), HF_ERR_LIMIT, HF_ERR_INVALID (names nothing). */
 int hf_catalog_resolve(struct hf_exchange *exchange);
 
 /* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. In a long list

@@ -148,7 +148,8 @@ static void set_level(struct hf_exchange *exchange) {
   struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_LEVEL);
   int level = raw.len > 2 ? hf_log_level_index((struct hf_str){raw.ptr + 1, raw.len - 2}) : -1;
   if (level < 0) {
-    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'level' must be one of the protocol's log levels"),
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS,
+                      HF_STR("'level' must be debug, info, notice, warning, error, critical, alert or emergency"),
                       (struct hf_str){NULL, 0});
     return;
   }
@@ -188,7 +189,10 @@ static void answer_unknown(struct hf_exchange *exchange) {
     int code = exchange->era == HF_ERA_MODERN ? HF_RPC_INVALID_PARAMS : HF_RPC_RESOURCE_NOT_FOUND;
     hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, code, hf_buf_str(&text));
   } else {
-    (void)hf_buf_printf(&text, "there is no '%.*s' here", HF_STR_FMT(name));
+    if (name.ptr)
+      (void)hf_buf_printf(&text, "no server here has the prompt '%.*s'; prompts/list tells all", HF_STR_FMT(name));
+    else
+      (void)hf_buf_append_str(&text, HF_STR("no server here has what 'params.ref' names"));
     hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
   }
   hf_buf_deinit(&near);
@@ -245,16 +249,17 @@ static void route(struct hf_exchange *exchange) {
   if (r == HF_ERR_NOTFOUND) {
     answer_unknown(exchange);
   } else if (r == HF_ERR_INVALID) {
-    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("params lack the name or uri that this method needs"),
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'params.ref' must name a prompt or a resource"),
                       (struct hf_str){NULL, 0});
   } else if (r == HF_ERR_UNAVAILABLE) {
     hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR,
-                              HF_STR("The server of this tool is disabled, or has too many clients already. Nothing "
-                                     "was executed."));
+                              HF_STR("The server of this tool is disabled in the gateway's configuration. Nothing was "
+                                     "executed. Go on without this tool."));
   } else if (r < 0) {
-    hf_outcome_answer_refusal(exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR,
-                              HF_STR("The gateway is out of room for this call. Nothing was executed. Try again "
-                                     "later."));
+    hf_outcome_answer_refusal(
+        exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR,
+        HF_STR("The gateway has no room for this call: one of its limits was reached. Nothing was "
+               "executed. Try again later."));
   } else if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE ||
              exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     subscribe(exchange);
@@ -301,7 +306,13 @@ static void dispatch(struct hf_exchange *exchange) {
       return;
     }
   }
-  hf_exchange_error(exchange, HF_RPC_METHOD_NOT_FOUND, HF_STR("method not found"), (struct hf_str){NULL, 0});
+  struct hf_str name = exchange->request.method_name;
+  struct hf_buf text;
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  bool named = hf_buf_printf(&text, "method not found: '%.*s'", name.len < 128 ? (int)name.len : 128, name.ptr) == 0;
+  hf_exchange_error(exchange, HF_RPC_METHOD_NOT_FOUND, named ? hf_buf_str(&text) : HF_STR("method not found"),
+                    (struct hf_str){NULL, 0});
+  hf_buf_deinit(&text);
 }
 
 /* Sets the exchange's era. Returns false if it was answered because of what it says of itself. */
