@@ -212,10 +212,14 @@ static bool say(struct hf_attempt_ref *ref, const char *text) {
   struct hf_refusal refusal;
   uint64_t id = ref->id;
   struct sim_server *s = ref->server;
-  if (ref->muted || hf_message_decode_copy(hf_str_from(text), &message, &refusal) < 0)
+  if (ref->muted)
     return true;
-  ref->events->message(ref->ctx, &message);
-  hf_message_deinit(&message);
+  if (hf_message_decode_copy(hf_str_from(text), &message, &refusal) < 0) {
+    ref->events->life(ref->ctx); /* something came, though there is no memory to read it */
+  } else {
+    ref->events->message(ref->ctx, &message);
+    hf_message_deinit(&message);
+  }
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &s->requests) {
     if (HF_CONTAINER_OF(it, struct hf_attempt_ref, link)->id == id)
