@@ -297,7 +297,7 @@ void hf_console_free(struct hf_console *console) {
     return;
   struct hf_list *it;
   struct hf_list *next;
-  HF_LIST_FOREACH(it, next, &console->asks)
-  release(HF_CONTAINER_OF(it, struct hf_console_ask, link));
+  HF_LIST_FOREACH (it, next, &console->asks)
+    release(HF_CONTAINER_OF(it, struct hf_console_ask, link));
   hf_free(console);
 }

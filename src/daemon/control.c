@@ -263,8 +263,8 @@ void hf_control_free(struct hf_control *control) {
   struct hf_list *it;
   struct hf_list *next;
   control->closing = true;
-  HF_LIST_FOREACH(it, next, &control->peers)
-  close_peer(HF_CONTAINER_OF(it, struct hf_control_peer, link));
+  HF_LIST_FOREACH (it, next, &control->peers)
+    close_peer(HF_CONTAINER_OF(it, struct hf_control_peer, link));
   unlink(control->path);
   uv_close((uv_handle_t *)&control->listener, on_listener_closed);
 }

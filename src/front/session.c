@@ -158,7 +158,7 @@ void hf_sessions_doom(struct hf_sessions *sessions, struct hf_session *session) 
 struct hf_session *hf_sessions_expired(struct hf_sessions *sessions, hf_time before) {
   struct hf_list *it;
   struct hf_list *tmp;
-  HF_LIST_FOREACH(it, tmp, &sessions->order) {
+  HF_LIST_FOREACH (it, tmp, &sessions->order) {
     struct hf_session *session = session_of(it);
     if (session->used >= before)
       return NULL;
@@ -201,12 +201,12 @@ static void drop_surplus(struct hf_session *session, bool standalone, size_t kee
   size_t surplus = 0;
   struct hf_list *it;
   struct hf_list *tmp;
-  HF_LIST_FOREACH(it, tmp, &session->streams) {
+  HF_LIST_FOREACH (it, tmp, &session->streams) {
     struct hf_stream *stream = stream_of(it);
     if (!stream->reader && stream->standalone == standalone && (standalone || stream->ended))
       surplus++;
   }
-  HF_LIST_FOREACH(it, tmp, &session->streams) {
+  HF_LIST_FOREACH (it, tmp, &session->streams) {
     struct hf_stream *stream = stream_of(it);
     if (surplus <= keep)
       return;

@@ -4,7 +4,6 @@
 #include "mcp/compose.h"
 #include "json/write.h"
 
-
 enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
 
 /* The gateway's own code for a call that failed behind it: outside the range that JSON-RPC reserves. */

@@ -18,7 +18,7 @@ struct hf_client {
   void *owner;
   char *server;    /* endpoint, or NULL for all; owned */
   char *principal; /* or NULL; owned */
-  bool stateless; /* modern HTTP: many connections, whose ids may be alike */
+  bool stateless;  /* modern HTTP: many connections, whose ids may be alike */
   enum hf_era era;
   enum hf_version version; /* legacy: as negotiated; UNKNOWN before */
   bool initialized;

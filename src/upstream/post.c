@@ -8,7 +8,6 @@
 #include "upstream/http_state.h"
 #include "upstream/session_lost.h"
 
-
 enum { REDIRECTS_MAX = 3, RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
 
 #define DRAIN_TIME HF_MS(500)

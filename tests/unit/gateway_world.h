@@ -37,7 +37,7 @@ struct fake_upstream {
   unsigned revivals;
   bool stopping; /* told to stop, not stopped yet */
   bool freed;
-  bool full; /* takes no requests */
+  bool full;                                   /* takes no requests */
   struct hf_attempt_ref *sent[WORLD_SENT_MAX]; /* lists are answered at once and not kept */
   size_t sent_count;
   char *posted[WORLD_TEXTS_MAX];

@@ -14,7 +14,7 @@
          ",\"capabilities\":{},\"ttlMs\":0,\"cacheScope\":\"public\"}")
 #define INITIALIZED(version)                                                                                           \
   RESULT("{\"protocolVersion\":\"" version "\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}"  \
-                                           "}")
+         "}")
 
 typedef enum hf_probe_step step_fn(struct hf_probe *, const struct hf_evidence *, struct hf_message *);
 

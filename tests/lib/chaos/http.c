@@ -218,7 +218,7 @@ static void stop_listening(struct chaos_http *http) {
     http->listener = NULL;
   }
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH(it, tmp, &http->conns) {
+  HF_LIST_FOREACH (it, tmp, &http->conns) {
     conn_end(HF_CONTAINER_OF(it, struct conn, link), true);
   }
 }
