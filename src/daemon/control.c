@@ -93,6 +93,16 @@ static void on_written(uv_write_t *write, int status) {
     next_question(peer);
 }
 
+/* Appends `text`, which is JSON, as one line: line breaks between its tokens are white space like any other. */
+static int append_line(struct hf_buf *buf, struct hf_str text) {
+  size_t at = buf->len;
+  int r = hf_buf_append_str(buf, text);
+  for (; r == 0 && at < buf->len; at++)
+    if (buf->data[at] == '\n' || buf->data[at] == '\r')
+      buf->data[at] = ' ';
+  return r < 0 ? r : hf_buf_append(buf, "\n", 1);
+}
+
 void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
   peer->ask = NULL;
   struct answer *answer = hf_calloc(1, sizeof *answer);
@@ -101,9 +111,7 @@ void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
     return;
   }
   hf_buf_init(&answer->text, text.len + 1);
-  int r = hf_buf_append_str(&answer->text, text);
-  if (r == 0)
-    r = hf_buf_append(&answer->text, "\n", 1);
+  int r = append_line(&answer->text, text);
   const uv_buf_t buf = uv_buf_init(answer->text.data, (unsigned)answer->text.len);
   if (r < 0 || uv_write(&answer->write, (uv_stream_t *)&peer->pipe, &buf, 1, on_written) < 0) {
     hf_buf_deinit(&answer->text);
@@ -321,11 +329,14 @@ int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret
   int fd = connect_to(path, reterr);
   if (fd < 0)
     return fd;
-  int r = write_all(fd, question);
+  struct hf_buf line;
+  hf_buf_init(&line, QUESTION_MAX);
+  int r = append_line(&line, question);
   if (r == 0)
-    r = write_all(fd, HF_STR("\n"));
+    r = write_all(fd, hf_buf_str(&line));
   if (r == 0)
     r = read_line(fd, ret_answer);
+  hf_buf_deinit(&line);
   close(fd);
   return r < 0 ? hf_error_set(reterr, r, "the gateway at '%s' gave no answer: %s", path, hf_err_text(r)) : 0;
 }

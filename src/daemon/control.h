@@ -1,4 +1,4 @@
-/* The control socket: one question per line, one answer per line, for the gateway's own user only.
+/* The control socket: one question per line, one answer per line, both JSON, for the gateway's own user only.
  *
  * The socket is made with mode 0600 in a directory of mode 0700, and a peer of another user is closed unheard. */
 #ifndef HF_DAEMON_CONTROL_H

@@ -24,6 +24,7 @@ struct fixture {
   struct hf_control *control;
   struct hf_control_peer *peer;
   char question[64];
+  const char *answer; /* instead of the question in brackets, or NULL */
   uv_idle_t later;
   bool silent;
   int gone;
@@ -34,7 +35,8 @@ static void on_later(uv_idle_t *idle) {
   struct fixture *f = idle->data;
   char answer[80];
   uv_idle_stop(idle);
-  int n = snprintf(answer, sizeof answer, "[%s]", f->question);
+  int n = f->answer ? snprintf(answer, sizeof answer, "%s", f->answer)
+                    : snprintf(answer, sizeof answer, "[%s]", f->question);
   hf_control_answer(f->peer, (struct hf_str){answer, (size_t)n});
 }
 
@@ -114,9 +116,9 @@ static void *call(void *context) {
   return NULL;
 }
 
-static void control__a_question_gets_its_answer(void **state) {
-  struct fixture *f = *state;
-  struct caller c = {.f = f, .question = "{\"op\":\"status\"}"};
+/* Calls from a thread, as another process would. */
+static void ask(struct fixture *f, const char *question, const char *answer) {
+  struct caller c = {.f = f, .question = question};
   pthread_t thread;
   hf_buf_init(&c.answer, 1 << 20);
   uv_async_init(&f->uv, &c.done, on_done);
@@ -124,11 +126,24 @@ static void control__a_question_gets_its_answer(void **state) {
   uv_run(&f->uv, UV_RUN_DEFAULT);
   pthread_join(thread, NULL);
   assert_int_equal(c.r, 0);
-  assert_int_equal(c.answer.len, 17);
-  assert_memory_equal(c.answer.data, "[{\"op\":\"status\"}]", 17);
+  assert_int_equal(c.answer.len, strlen(answer));
+  assert_memory_equal(c.answer.data, answer, c.answer.len);
   hf_buf_deinit(&c.answer);
   uv_close((uv_handle_t *)&c.done, NULL);
   uv_run(&f->uv, UV_RUN_NOWAIT);
+}
+
+static void control__a_question_gets_its_answer(void **state) {
+  ask(*state, "{\"op\":\"status\"}", "[{\"op\":\"status\"}]");
+}
+
+/* JSON may be laid out over lines; the socket's framing is a line. */
+static void control__line_breaks_in_question_and_answer_are_no_ends_of_them(void **state) {
+  struct fixture *f = *state;
+  ask(f, "{\n  \"op\":\r\n \"status\"\n}", "[{   \"op\":   \"status\" }]");
+  assert_int_equal(f->asked, 1);
+  f->answer = "{\n\"result\":\n{}}";
+  ask(f, "x", "{ \"result\": {}}");
 }
 
 static void control__only_the_owner_may_touch_the_socket(void **state) {
@@ -225,6 +240,8 @@ static void control__place_follows_the_environment(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(control__a_question_gets_its_answer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__line_breaks_in_question_and_answer_are_no_ends_of_them, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(control__only_the_owner_may_touch_the_socket, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__a_peer_that_leaves_takes_its_question_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__one_question_at_a_time_and_in_order, set_up, tear_down),
