@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { TURNS_AT_ONE_TIME = 100000, TIMERS_RESERVED = 1 << 14 };
 
@@ -180,7 +182,9 @@ static void set_up(struct sim_gateway *sim, uint64_t seed) {
     abort();
   sim->asks = calloc(w->call_count, sizeof *sim->asks);
   read_hello(sim);
-  hf_loop_init(&sim->loop, seed, NULL);
+  sim->log_fd = memfd_create("log", MFD_CLOEXEC);
+  sim->log = hf_log_new(sim->log_fd, HF_LOG_ERROR, HF_LOG_HUMAN);
+  hf_loop_init(&sim->loop, seed, sim->log);
   struct hf_settings *settings = make_settings(&sim->options);
   struct hf_upstream_factory factory = {sim_server_open, sim};
   if (!sim->asks || !settings || hf_gateway_new(&sim->loop, settings, &factory, &sim->gateway) < 0)
@@ -275,6 +279,16 @@ static void come_to_rest(struct sim_gateway *sim) {
   hf_alloc_fail_after(-1);
 }
 
+/* The gateway logs an error only where its own parts do not fit together. */
+static void check_log(struct sim_gateway *sim) {
+  char text[SIM_TEXT_MAX];
+  ssize_t n = pread(sim->log_fd, text, sizeof text - 1, 0);
+  if (!sim_check(sim->check, n <= 0, "an error was logged", 0))
+    fprintf(stderr, "%.*s", (int)n, text);
+  hf_log_free(sim->log);
+  close(sim->log_fd);
+}
+
 static void tear_down(struct sim_gateway *sim) {
   for (unsigned i = 0; i < sim->options.agents; i++)
     sim_agent_close(&sim->agents[i]);
@@ -284,6 +298,7 @@ static void tear_down(struct sim_gateway *sim) {
   sim_check(sim->check, sim->loop.timer_count == 0, "a timer was left", (unsigned)sim->loop.timer_count);
   sim_servers_free(sim);
   hf_loop_deinit(&sim->loop);
+  check_log(sim);
   hf_message_deinit(&sim->hello[0]);
   hf_message_deinit(&sim->hello[1]);
   free(sim->asks);

@@ -86,6 +86,8 @@ struct sim_gateway {
   FILE *trace; /* or NULL */
   struct sim_gateway_options options;
   struct hf_loop loop;
+  struct hf_log *log;
+  int log_fd;
   struct hf_gateway *gateway;
   struct sim_agent agents[SIM_AGENTS_MAX];
   struct sim_ask *asks;
