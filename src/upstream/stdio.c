@@ -63,6 +63,7 @@ struct stdio {
   struct pipe_end in, out, err; /* the child's */
   struct hf_ndjson reader;
   struct hf_child_log log;
+  struct hf_secrets secrets;
   struct hf_list queue;   /* frames to write */
   struct hf_list written; /* frames written, not yet told */
   struct hf_list sent;    /* requests handed over, by hf_outgoing.link */
@@ -664,10 +665,12 @@ static int copy_settings(struct stdio *s, const struct hf_server_settings *setti
     return HF_ERR_NOMEM;
   if (settings->cwd.ptr && !(s->spawn.cwd = hf_arena_copy(&s->arena, settings->cwd)).ptr)
     return HF_ERR_NOMEM;
-  hf_child_log_init(&s->log, s->options.loop->log, name);
+  hf_child_log_init(&s->log, s->options.loop->log, name, &s->secrets);
   s->max_message = settings->max_message;
   int rc = copy_strings(&s->arena, &settings->args, &s->spawn.args);
-  return rc < 0 ? rc : copy_strings(&s->arena, &settings->env, &s->spawn.env);
+  if (rc == 0)
+    rc = copy_strings(&s->arena, &settings->env, &s->spawn.env);
+  return rc < 0 ? rc : hf_secrets_init(&s->secrets, &s->arena, &s->spawn.env);
 }
 
 int hf_stdio_transport_new(const struct hf_stdio_options *options, const struct hf_server_settings *settings,

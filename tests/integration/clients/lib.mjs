@@ -14,25 +14,25 @@ const packageOf = (name, ...rest) => path.join(modules, name, ...rest);
 export const clients = {
   'sdk 1': {
     client: (options) => new LegacyClient(info, options),
-    http: (url) => new LegacyHttp(url),
+    http: (url, headers = {}) => new LegacyHttp(url, { requestInit: { headers } }),
     stdio: (command) => new LegacyStdio(command),
     era: 'legacy',
   },
   'sdk 2': {
     client: (options) => new ModernClient(info, options),
-    http: (url) => new ModernHttp(url),
+    http: (url, headers = {}) => new ModernHttp(url, { requestInit: { headers } }),
     stdio: (command) => new ModernStdio(command),
     era: 'legacy',
   },
   'sdk 2 auto': {
     client: (options) => new ModernClient(info, { ...options, versionNegotiation: { mode: 'auto' } }),
-    http: (url) => new ModernHttp(url),
+    http: (url, headers = {}) => new ModernHttp(url, { requestInit: { headers } }),
     stdio: (command) => new ModernStdio(command),
     era: 'modern',
   },
   'sdk 2 pinned': {
     client: (options) => new ModernClient(info, { ...options, versionNegotiation: { mode: { pin: '2026-07-28' } } }),
-    http: (url) => new ModernHttp(url),
+    http: (url, headers = {}) => new ModernHttp(url, { requestInit: { headers } }),
     stdio: (command) => new ModernStdio(command),
     era: 'modern',
   },
@@ -85,10 +85,10 @@ export function servers(dir) {
 }
 
 // Connects `kind` (a key of `clients`) to a gateway that serves; the client is closed with the case.
-export async function connectHttp(kind, url, { defer }, options = {}) {
+export async function connectHttp(kind, url, { defer, headers }, options = {}) {
   const client = clients[kind].client({ capabilities: {}, ...options });
   defer(() => client.close());
-  await client.connect(clients[kind].http(url));
+  await client.connect(clients[kind].http(url, headers));
   return client;
 }
 
