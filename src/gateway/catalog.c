@@ -11,7 +11,7 @@
 enum { CATALOG_BYTES_MAX = 64 << 20, NEAR_MAX = 3, NEAR_LOOK_MAX = 1000, REF_NODES_MAX = 64 };
 
 /* A list is not loaded again sooner than this for the sake of one unknown name. */
-#define RELIST_AFTER HF_SECONDS(5)
+#define RELIST_AFTER HF_SECONDS(2)
 
 static struct hf_names *names_of(struct hf_gateway *gateway, enum hf_list_kind kind) {
   return kind == HF_LIST_PROMPTS ? &gateway->prompt_names : &gateway->tool_names;
@@ -309,6 +309,24 @@ static int resolve_uri(struct hf_exchange *exchange, enum hf_list_kind kind, str
   return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
 }
 
+/* A name that no list has had yet may be one of a server that is down, or that changed without a word: the server is
+ * the one whose name is in front, the longest of them. */
+static struct hf_server *find_by_prefix(struct hf_client *client, struct hf_str shown, struct hf_str *ret_own) {
+  struct hf_server *found = NULL;
+  size_t longest = 0;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_str name = server->settings->name;
+    if (name.len < longest || shown.len <= name.len + 2 || !hf_str_starts(shown, name) ||
+        memcmp(shown.ptr + name.len, "__", 2) != 0)
+      continue;
+    found = server;
+    longest = name.len;
+    *ret_own = (struct hf_str){shown.ptr + name.len + 2, shown.len - name.len - 2};
+  }
+  return found;
+}
+
 /* The server and its own name for what the client calls `shown`. */
 static int find_server(struct hf_exchange *exchange, enum hf_list_kind kind, struct hf_str shown,
                        struct hf_server **ret_server, struct hf_str *ret_own) {
@@ -324,7 +342,10 @@ static int find_server(struct hf_exchange *exchange, enum hf_list_kind kind, str
     *ret_own = name->original;
     return *ret_server ? 0 : HF_ERR_NOTFOUND;
   }
-  return hf_catalog_settle(client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
+  if (!hf_catalog_settle(client) && !exchange->wait_over)
+    return HF_ERR_AGAIN;
+  *ret_server = find_by_prefix(client, shown, ret_own);
+  return *ret_server ? 0 : HF_ERR_NOTFOUND;
 }
 
 /* A list that is known and lacks the name may be old: it is loaded again once, not for each invention. */

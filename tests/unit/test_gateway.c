@@ -41,6 +41,13 @@ static const struct fake_server search = {
     .tools = "{\"tools\":[{\"name\":\"web\",\"inputSchema\":{\"type\":\"object\"}}]}",
 };
 
+static size_t count_sent(const struct fake_upstream *upstream, enum hf_method method) {
+  size_t count = 0;
+  for (size_t i = 0; i < upstream->sent_count; i++)
+    count += upstream->sent[i]->method == method;
+  return count;
+}
+
 static void two_servers(struct world *world) {
   struct fake_server servers[] = {files, search};
   world_init(world, servers, 2);
@@ -118,7 +125,7 @@ static void gateway__two_clients_with_the_same_id_get_their_own_answers(void **s
   world_deinit(&world);
 }
 
-static void gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is_sent(void **state) {
+static void gateway__an_invented_tool_is_answered_with_near_names_and_is_not_called(void **state) {
   (void)state;
   struct world world;
   struct fake_client client;
@@ -126,15 +133,35 @@ static void gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is
   two_servers(&world);
   client_open(&world, &client, NULL, HF_ERA_LEGACY);
   client_initialize(&world, &client, "{}");
-  size_t before = world_upstream(&world, "files")->sent_count;
   client_send(&world, &client, &reply,
               "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
   assert_non_null(strstr(reply.answer, "There is no tool 'files__raed'. Nothing was executed. Did you mean "
                                        "'files__read'"));
   assert_non_null(strstr(reply.answer, "\"isError\":true"));
   assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
-  assert_int_equal(world_upstream(&world, "files")->sent_count, before);
+  assert_int_equal(count_sent(world_upstream(&world, "files"), HF_METHOD_TOOLS_CALL), 0);
   reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_list_is_loaded_once_more_for_names_it_lacks_and_not_for_each(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  size_t before = count_sent(world_upstream(&world, "files"), HF_METHOD_TOOLS_LIST);
+  world_run(&world, HF_SECONDS(10));
+  for (int i = 0; i < 3; i++) {
+    client_send(&world, &client, &reply,
+                "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__fresh\"}}");
+    assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
+    reply_deinit(&reply);
+  }
+  assert_int_equal(count_sent(world_upstream(&world, "files"), HF_METHOD_TOOLS_LIST), before + 1);
   client_close(&client);
   world_deinit(&world);
 }
@@ -931,13 +958,6 @@ static void gateway__survives_running_out_of_memory_anywhere_in_a_call(void **st
   assert_true(good);
 }
 
-static size_t count_sent(const struct fake_upstream *upstream, enum hf_method method) {
-  size_t count = 0;
-  for (size_t i = 0; i < upstream->sent_count; i++)
-    count += upstream->sent[i]->method == method;
-  return count;
-}
-
 static void gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request(void **state) {
   (void)state;
   struct fake_server server = {.name = "modern",
@@ -1094,7 +1114,8 @@ int main(void) {
       cmocka_unit_test(gateway__merges_lists_in_order_and_keeps_their_bytes),
       cmocka_unit_test(gateway__routes_a_call_by_its_own_name_and_answers_under_the_clients_id),
       cmocka_unit_test(gateway__two_clients_with_the_same_id_get_their_own_answers),
-      cmocka_unit_test(gateway__an_invented_tool_is_answered_with_near_names_and_nothing_is_sent),
+      cmocka_unit_test(gateway__an_invented_tool_is_answered_with_near_names_and_is_not_called),
+      cmocka_unit_test(gateway__a_list_is_loaded_once_more_for_names_it_lacks_and_not_for_each),
       cmocka_unit_test(gateway__a_name_with_a_wrong_prefix_is_near_the_right_one),
       cmocka_unit_test(gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated),
       cmocka_unit_test(gateway__a_read_only_tool_is_tried_again),
