@@ -1,5 +1,5 @@
 // What arrived and was not asked for yet. `take` waits for the first item that `choose` accepts.
-const PATIENCE_MS = 8000;
+const PATIENCE_MS = 5000;
 
 function describe({ conn, request, ...item }) {
   return JSON.stringify(item.message ?? item).slice(0, 600);

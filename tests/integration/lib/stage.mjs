@@ -62,8 +62,7 @@ export class Stage {
   }
 
   async step([subject, verb, ...given]) {
-    // Names may carry a counter: `as k${i}`. Quoted text is filled where it is used.
-    const args = given.map((word) => (typeof word === 'string' && /^\w*\$\{i\}$/.test(word) ? word.replace('${i}', this.vars.i) : word));
+    const args = given.map((word) => this.resolve(word));
     const own = this[`do_${subject}`];
     if (own) return own.call(this, verb, ...args);
     if (!this.gateway && !this.actors.get(subject)?.inbox?.owner?.startsWith('upstream')) await this.startGateway();
@@ -71,6 +70,13 @@ export class Stage {
     const steps = actor instanceof HttpUpstream || actor instanceof PipeUpstream ? upstreamSteps : clientSteps;
     if (!steps[verb]) throw new Error(`${subject} cannot '${verb}'`);
     return steps[verb](actor, this, ...args);
+  }
+
+  // Names may carry a counter, as in `as k${i}`, and a bare `$name` is its value. Quoted text is filled where it is used.
+  resolve(word) {
+    if (typeof word !== 'string') return word;
+    if (/^\w*\$\{i\}$/.test(word)) return word.replace('${i}', this.vars.i);
+    return /^\$\w+$/.test(word) && word.slice(1) in this.vars ? this.vars[word.slice(1)] : word;
   }
 
   client(name) {

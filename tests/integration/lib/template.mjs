@@ -24,7 +24,8 @@ export function parse(text) {
   }
 }
 
-// Fills the holes of what is sent: `$name` and, inside strings, `${name}`; `<<x*1000>>` is that many x.
+// Fills the holes of what is sent: `$name` and, inside strings, `${name}` (`$${name}` stands for itself); `<<x*1000>>` is
+// that many x.
 export function fill(template, vars) {
   if (Array.isArray(template)) return template.map((item) => fill(item, vars));
   if (typeof template === 'string') return fillText(template, vars);
@@ -34,7 +35,8 @@ export function fill(template, vars) {
 }
 
 export function fillText(text, vars) {
-  const filled = text.replace(/\$\{(\w+)\}/g, (all, name) => {
+  const filled = text.replace(/(\$?)\$\{(\w+)\}/g, (all, escape, name) => {
+    if (escape) return all.slice(1);
     const value = known(name, vars);
     return typeof value === 'string' ? value : JSON.stringify(value);
   });

@@ -44,6 +44,11 @@ class Upstream {
     else this.acknowledge(item);
   }
 
+  // A request that was sent elsewhere may come again with its id.
+  allowAgain({ message, conn }) {
+    this.ids.delete(`${conn.number} ${JSON.stringify(message.id)}`);
+  }
+
   // The members of the answer; null for a notification to swallow; undefined if the case has to speak.
   automatic(method, message) {
     switch (method) {

@@ -52,6 +52,7 @@ export const upstreamSteps = {
   http: (upstream, stage, name, status, headers = {}, body = '') => {
     const text = typeof body === 'string' ? bytesOf(body, stage, name) : JSON.stringify(stage.fill(body));
     upstream.http(itemOf(stage, name), status, stage.fill(headers), text);
+    if (status === 307 || status === 308) upstream.allowAgain(itemOf(stage, name));
   },
   raw: (upstream, stage, name, bytes) => upstream.raw(stage.vars[`upstream_${name}`], bytesOf(bytes, stage, name)),
   // slowly NAME BYTES: one at a time, each in a read of its own
