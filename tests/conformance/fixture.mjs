@@ -382,6 +382,29 @@ function addResources(server) {
 }
 
 let modern;
+let toolChanges = 0;
+let promptChanges = 0;
+
+// Changes the lists for everybody: a notice without a change would be swallowed on the way.
+function addChangers(server) {
+  const description = (changes) => `Counts changes: ${changes}`;
+  server.registerTool('test_changing_tool', { description: description(toolChanges), inputSchema: none }, async () =>
+    text('changing'),
+  );
+  server.registerPrompt('test_changing_prompt', { description: description(promptChanges) }, async () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: 'changing' } }],
+  }));
+  server.registerTool('test_trigger_tool_change', { description: 'Tools change', inputSchema: none }, async () => {
+    toolChanges++;
+    modern.notify.toolsChanged();
+    return text('changed');
+  });
+  server.registerTool('test_trigger_prompt_change', { description: 'Prompts change', inputSchema: none }, async () => {
+    promptChanges++;
+    modern.notify.promptsChanged();
+    return text('changed');
+  });
+}
 
 function build({ era }) {
   const resources = era === 'modern' ? { listChanged: true } : { subscribe: true, listChanged: true };
@@ -402,14 +425,7 @@ function build({ era }) {
   addTalkingTools(server);
   if (era === 'modern') {
     addModernQuestions(server);
-    server.registerTool('test_trigger_tool_change', { description: 'Tools change', inputSchema: none }, async () => {
-      modern.notify.toolsChanged();
-      return text('changed');
-    });
-    server.registerTool('test_trigger_prompt_change', { description: 'Prompts change', inputSchema: none }, async () => {
-      modern.notify.promptsChanged();
-      return text('changed');
-    });
+    addChangers(server);
   } else {
     addLegacyQuestions(server);
     server.server.setRequestHandler('resources/subscribe', async () => ({}));
