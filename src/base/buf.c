@@ -45,7 +45,7 @@ int hf_buf_reserve(struct hf_buf *buf, size_t extra) {
   return 0;
 }
 
-int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len) {
+int hf_buf_append_growing(struct hf_buf *buf, const void *bytes, size_t len) {
   if (len == 0)
     return 0;
   int r = hf_buf_reserve(buf, len);

@@ -24,7 +24,16 @@ void hf_buf_reset(struct hf_buf *buf, size_t keep);
 /* Makes room for `extra` more bytes. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
 int hf_buf_reserve(struct hf_buf *buf, size_t extra);
 
-int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len);
+/* hf_buf_append where there is no room yet. */
+int hf_buf_append_growing(struct hf_buf *buf, const void *bytes, size_t len);
+
+static inline int hf_buf_append(struct hf_buf *buf, const void *bytes, size_t len) {
+  if (len == 0 || len > buf->cap - buf->len)
+    return hf_buf_append_growing(buf, bytes, len);
+  memcpy(buf->data + buf->len, bytes, len);
+  buf->len += len;
+  return 0;
+}
 
 static inline int hf_buf_append_str(struct hf_buf *buf, struct hf_str s) {
   return hf_buf_append(buf, s.ptr, s.len);
