@@ -22,6 +22,19 @@ enum {
   LOG_LINE_MAX = PIPE_BUF,
   LOG_VALUE_MAX = 2048, /* as written: one long value leaves room for the others */
   LOG_TAIL = 16,        /* kept free for what ends a line: `…"}` and the newline */
+  REPEATS = 64,         /* kinds of warnings that are counted at a time */
+  REPEATS_MAX = 10,     /* of one kind in a window */
+};
+
+static const hf_time repeat_window = HF_SECONDS(10);
+
+/* A storm of one kind of warning about one thing. */
+struct repeat {
+  uint64_t kind; /* hash of the event and its first text; 0: none */
+  hf_time since;
+  uint64_t count;
+  char event[64];
+  char about[64];
 };
 
 struct hf_log {
@@ -33,6 +46,7 @@ struct hf_log {
   uint64_t lost;
   char rest[LOG_LINE_MAX]; /* of a line that a socket or terminal took only in part */
   size_t rest_len;
+  struct repeat repeats[REPEATS];
 };
 
 struct line {
@@ -53,7 +67,7 @@ static int open_again(int fd) {
 }
 
 struct hf_log *hf_log_new(int fd, enum hf_log_level level, enum hf_log_format format) {
-  struct hf_log *log = hf_malloc(sizeof *log);
+  struct hf_log *log = hf_calloc(1, sizeof *log);
   if (!log)
     return NULL;
   struct stat status;
@@ -66,12 +80,6 @@ struct hf_log *hf_log_new(int fd, enum hf_log_level level, enum hf_log_format fo
       .format = format,
   };
   return log;
-}
-
-void hf_log_free(struct hf_log *log) {
-  if (log && log->owns_fd)
-    (void)close(log->fd);
-  hf_free(log);
 }
 
 void hf_log_set(struct hf_log *log, enum hf_log_level level, enum hf_log_format format) {
@@ -300,11 +308,8 @@ static bool write_event(struct hf_log *log, enum hf_log_level level, const char 
   return write_line(log, &line);
 }
 
-void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
-                  size_t count) {
-  if (!hf_log_enabled(log, level))
-    return;
-
+static void emit(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
+                 size_t count) {
   if (log->lost) {
     struct hf_log_field lines = HF_LOG_INT("lines", (int64_t)log->lost);
     if (write_event(log, HF_LOG_WARN, "log lines lost", &lines, 1))
@@ -312,4 +317,61 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event
   }
   if (log->lost || !write_event(log, level, event, fields, count))
     log->lost++;
+}
+
+/* Ends a count, and says how many lines it left out. */
+static void settle(struct hf_log *log, struct repeat *repeat) {
+  if (repeat->kind && repeat->count > REPEATS_MAX) {
+    const struct hf_log_field fields[] = {
+        HF_LOG_STR("line", hf_str_from(repeat->event)),
+        HF_LOG_STR("about", hf_str_from(repeat->about)),
+        HF_LOG_INT("lines", (int64_t)(repeat->count - REPEATS_MAX)),
+    };
+    emit(log, HF_LOG_WARN, "repeated lines left out", fields, sizeof fields / sizeof fields[0]);
+  }
+  *repeat = (struct repeat){0};
+}
+
+static void keep(char *to, size_t size, struct hf_str from) {
+  size_t n = from.len < size - 1 ? from.len : size - 1;
+  memcpy(to, from.ptr, n);
+  to[n] = '\0';
+}
+
+static uint64_t hash(uint64_t h, struct hf_str s) {
+  for (size_t i = 0; i < s.len; i++)
+    h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3U;
+  return h;
+}
+
+/* May this warning be written? A kind that another one pushes out of its place loses its count, not its lines. */
+static bool is_rare(struct hf_log *log, const char *event, const struct hf_log_field *fields, size_t count) {
+  struct hf_str about = {"", 0};
+  if (count && fields[0].type == HF_LOG_FIELD_STR && fields[0].str.ptr)
+    about = fields[0].str;
+  uint64_t kind = hash(hash(0xcbf29ce484222325U, hf_str_from(event)), about) | 1;
+  struct repeat *repeat = &log->repeats[(kind >> 1) % REPEATS];
+  hf_time now = hf_clock_now();
+  if (repeat->kind != kind || now - repeat->since >= repeat_window) {
+    settle(log, repeat);
+    repeat->kind = kind;
+    repeat->since = now;
+    keep(repeat->event, sizeof repeat->event, hf_str_from(event));
+    keep(repeat->about, sizeof repeat->about, about);
+  }
+  return ++repeat->count <= REPEATS_MAX;
+}
+
+void hf_log_free(struct hf_log *log) {
+  for (size_t i = 0; log && i < REPEATS; i++)
+    settle(log, &log->repeats[i]);
+  if (log && log->owns_fd)
+    (void)close(log->fd);
+  hf_free(log);
+}
+
+void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event, const struct hf_log_field *fields,
+                  size_t count) {
+  if (hf_log_enabled(log, level) && (level > HF_LOG_WARN || is_rare(log, event, fields, count)))
+    emit(log, level, event, fields, count);
 }

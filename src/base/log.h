@@ -1,7 +1,9 @@
 /* Structured log lines: JSON or human, to standard error, never blocking.
  *
  * A line is an event name and fields. Values are escaped here; secrets and arguments are never passed in. A sink that
- * is full (nobody reads standard error) loses lines, counts them, and says so when it can write again. */
+ * is full (nobody reads standard error) loses lines, counts them, and says so when it can write again. Of warnings and
+ * errors of one kind (the event and its first text) at most 10 are written in 10 seconds; how many were left out is
+ * said with the next one after that, or at the end. */
 #ifndef HF_BASE_LOG_H
 #define HF_BASE_LOG_H
 

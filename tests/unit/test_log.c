@@ -247,6 +247,31 @@ static void log__needs_no_memory_to_write(void **state) {
   hf_log_free(NULL);
 }
 
+static size_t lines_with(const char *text, const char *part) {
+  size_t count = 0;
+  for (const char *p = text; (p = strstr(p, part)); p++)
+    count++;
+  return count;
+}
+
+static void log__a_storm_of_warnings_is_a_few_lines(void **state) {
+  struct fixture *fixture = *state;
+  for (int i = 0; i < 1000; i++)
+    hf_log_event(fixture->log, HF_LOG_WARN, "server is down", HF_LOG_STR("server", HF_STR("a")), HF_LOG_INT("n", i));
+  hf_log_event(fixture->log, HF_LOG_WARN, "server is down", HF_LOG_STR("server", HF_STR("b")));
+  for (int i = 0; i < 12; i++)
+    hf_log_event(fixture->log, HF_LOG_INFO, "call", HF_LOG_STR("server", HF_STR("a")));
+  char *text = drain(fixture);
+  assert_int_equal(lines_with(text, "\"server\":\"a\",\"n\""), 10);
+  assert_int_equal(lines_with(text, "\"server\":\"b\""), 1);
+  assert_int_equal(lines_with(text, "\"event\":\"call\""), 12);
+  hf_log_free(fixture->log);
+  fixture->log = NULL;
+  text = drain(fixture);
+  assert_non_null(
+      strstr(text, "\"event\":\"repeated lines left out\",\"line\":\"server is down\",\"about\":\"a\",\"lines\":990}"));
+}
+
 #define ON_PIPE(test) cmocka_unit_test_setup_teardown(test, pipe_setup, teardown)
 #define ON_SOCKET(test) cmocka_unit_test_setup_teardown(test, socket_setup, teardown)
 
@@ -262,6 +287,7 @@ int main(void) {
       ON_PIPE(log__needs_no_memory_to_write),
       ON_SOCKET(log__loses_lines_rather_than_block),
       ON_SOCKET(log__finishes_a_torn_line_first),
+      ON_PIPE(log__a_storm_of_warnings_is_a_few_lines),
       cmocka_unit_test(log__parses_levels),
   };
   return cmocka_run_group_tests_name("log", tests, NULL, NULL);
