@@ -389,7 +389,8 @@ static void start_failed(struct hf_provider *p) {
 
 static void on_upstream_down(struct hf_provider *p, const struct hf_provider_event *event,
                              struct hf_provider_actions *out) {
-  bool starting = p->upstream == HF_PROVIDER_IS_STARTING;
+  /* The upstream also starts by itself, when its own pause is over: whoever waited has waited for that start. */
+  bool starting = p->upstream != HF_PROVIDER_IS_READY;
   p->upstream = HF_PROVIDER_IS_DOWN;
   p->down_why = event->down.evidence;
   p->not_before = event->down.not_before;

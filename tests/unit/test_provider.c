@@ -172,6 +172,17 @@ static void provider__failed_start_refuses_those_who_wait_and_counts_once(void *
   assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
 }
 
+static void provider__a_start_of_the_upstreams_own_that_fails_counts_for_those_who_wait(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  down(f, HF_EVIDENCE_BROKE, HF_SECONDS(5), 0);
+  ask(f, 0, 0, false, 1);
+  nothing(f);
+  down(f, HF_EVIDENCE_NOT_STARTED, HF_SECONDS(9), HF_SECONDS(5));
+  refused(f, 0, HF_DENIAL_DOWN);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(9));
+}
+
 static void provider__parked_upstream_refuses_at_once_and_says_why(void **state) {
   struct fixture *f = *state;
   make(f);
@@ -578,6 +589,7 @@ int main(void) {
       TEST(provider__starts_the_upstream_for_the_first_call),
       TEST(provider__waits_out_the_pause_before_a_restart),
       TEST(provider__failed_start_refuses_those_who_wait_and_counts_once),
+      TEST(provider__a_start_of_the_upstreams_own_that_fails_counts_for_those_who_wait),
       TEST(provider__parked_upstream_refuses_at_once_and_says_why),
       TEST(provider__stopping_on_purpose_counts_against_nobody),
       TEST(provider__limits_what_is_in_flight_first_come_first),
