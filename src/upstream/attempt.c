@@ -68,6 +68,7 @@ int hf_attempt_describe(struct hf_attempt_ref *attempt, const struct hf_upstream
 
 int hf_attempt_send(struct hf_uplink *up, struct hf_attempt_ref *attempt) {
   int rc = up->transport->ops->send(up->transport, &attempt->out);
+  attempt->session = up->session;
   if (rc == 0)
     hf_list_push_back(&up->attempts, &attempt->link);
   return rc;
@@ -98,6 +99,8 @@ void hf_attempt_free(struct hf_uplink *up, struct hf_attempt_ref *attempt) {
 static void doubt_session(struct hf_uplink *up, const struct hf_attempt_ref *attempt,
                           const struct hf_evidence *evidence) {
   struct hf_evidence seen = *evidence;
+  if (attempt->session != up->session)
+    return;
   seen.answered = attempt->alive;
   if (hf_classify(&seen).fault == HF_FAULT_SESSION_LOST) {
     up->suspect = true;

@@ -83,6 +83,8 @@ static void http_settle(struct hf_transport *transport, enum hf_era era, struct 
 
 static void http_forget_session(struct hf_transport *transport) {
   struct hf_http *http = http_of(transport);
+  /* What was sent in it goes with its id: without one, its refusal would not tell that the session was lost. */
+  hf_post_begin_ready(http);
   hf_http_stream_stop(&http->stream);
   hf_buf_reset(&http->session, HF_SESSION_ID_MAX);
   hf_buf_reset(&http->version, VERSION_TEXT_MAX);

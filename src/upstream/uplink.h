@@ -24,7 +24,8 @@ struct hf_attempt_ref {
   struct hf_outgoing out;
   enum hf_attempt_purpose purpose;
   bool waiting;
-  bool alive; /* the server has shown that it works on it */
+  bool alive;       /* the server has shown that it works on it */
+  uint64_t session; /* which one it was sent in: uplink.session */
   const struct hf_attempt_events *events;
   void *ctx;
   struct hf_arena arena; /* of name and params */
@@ -60,6 +61,7 @@ struct hf_uplink {
   bool renewing;       /* READY, with a handshake for a new session under way */
   bool suspect;        /* the session is known to be lost */
   unsigned bad_streak; /* refusals in a row that may mean a lost session */
+  uint64_t session;    /* counts them: what is said about an older one casts no doubt on this one */
 
   struct hf_map attempts_by_id;
   struct hf_list attempts;

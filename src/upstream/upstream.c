@@ -125,6 +125,7 @@ void hf_uplink_ready(struct hf_uplink *up, struct hf_message *hello) {
   hf_message_deinit(&up->hello);
   hf_message_move(&up->hello, hello);
   up->stage = HF_UPLINK_LIVE;
+  up->session++;
   up->suspect = up->renewing = false;
   up->bad_streak = 0;
   up->last_use = up->last_sign = up->loop->now;

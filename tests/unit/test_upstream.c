@@ -502,6 +502,28 @@ static void upstream__a_lost_session_is_renewed_once_for_all(void **state) {
   close_bed(&bed);
 }
 
+static void upstream__late_news_of_the_old_session_casts_no_doubt_on_the_new_one(void **state) {
+  (void)state;
+  struct bed bed;
+  make_ready(&bed, HF_TRANSPORT_HTTP);
+  assert_int_equal(request(&bed, 1), 0);
+  struct hf_outgoing *old = bed.fake.sent[bed.fake.count - 1];
+  lose_session(&bed, 2);
+  assert_int_equal(request(&bed, 3), 0);
+  run(&bed, 0);
+  answer(&bed, bed.fake.count - 1, "result", LEGACY_HELLO);
+  assert_int_equal(bed.fake.forgets, 1);
+  struct hf_evidence lost = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+  lost.http_status = 404;
+  lost.carried_session = true;
+  hf_upstream_transport_events.done(bed.upstream, old, &lost);
+  assert_int_equal(hf_classify(&bed.calls[1].evidence).fault, HF_FAULT_SESSION_LOST);
+  assert_int_equal(request(&bed, 4), 0);
+  run(&bed, 0);
+  assert_int_equal(bed.fake.forgets, 1);
+  close_bed(&bed);
+}
+
 static void upstream__a_refused_new_session_is_not_executed(void **state) {
   (void)state;
   struct bed bed;
@@ -636,6 +658,7 @@ int main(void) {
       cmocka_unit_test(upstream__answers_a_ping_and_passes_other_requests_on),
       cmocka_unit_test(upstream__abort_tells_the_server_only_what_it_knows_of),
       cmocka_unit_test(upstream__a_lost_session_is_renewed_once_for_all),
+      cmocka_unit_test(upstream__late_news_of_the_old_session_casts_no_doubt_on_the_new_one),
       cmocka_unit_test(upstream__a_refused_new_session_is_not_executed),
       cmocka_unit_test(upstream__refusals_in_a_row_cast_doubt_on_the_session),
       cmocka_unit_test(upstream__an_unused_child_is_stopped_and_started_by_the_next_use),

@@ -694,6 +694,19 @@ static void http__forgets_a_session(void **state) {
   bench_free(bench);
 }
 
+static void http__what_was_sent_in_a_session_carries_its_id(void **state) {
+  (void)state;
+  const struct row rows[] = {{INIT_REPLY, KEEP}, {JSON_7, KEEP}};
+  struct bench *bench = BENCH(rows);
+  initialize(bench);
+  send_call(bench, &bench->out_a, 7);
+  bench->transport->ops->forget_session(bench->transport);
+  run_until(bench, &bench->a.dones);
+  assert_true(bench->a.evidence.carried_session);
+  assert_true(request_has(bench, 1, "Mcp-Session-Id: s-1\r\n"));
+  bench_free(bench);
+}
+
 static void http__hears_the_servers_own_stream_and_opens_it_again(void **state) {
   (void)state;
   const struct row rows[] = {
@@ -1041,6 +1054,7 @@ int main(void) {
       cmocka_unit_test(http__aborts_and_frees_inside_a_message),
       cmocka_unit_test(http__keeps_a_legacy_session),
       cmocka_unit_test(http__forgets_a_session),
+      cmocka_unit_test(http__what_was_sent_in_a_session_carries_its_id),
       cmocka_unit_test(http__hears_the_servers_own_stream_and_opens_it_again),
       cmocka_unit_test(http__resumes_a_broken_legacy_answer),
       cmocka_unit_test(http__gives_up_a_broken_answer_without_event_ids),
