@@ -34,8 +34,8 @@ int hf_buf_reserve(struct hf_buf *buf, size_t extra) {
   size_t cap = buf->cap < BUF_MIN_CAP ? BUF_MIN_CAP : buf->cap;
   while (cap < need)
     cap = cap > buf->max / 2 ? buf->max : cap * 2;
-  if (cap < need)
-    cap = need;
+  if (cap > buf->max)
+    cap = buf->max; /* so that what fits the memory fits the maximum */
 
   char *data = hf_realloc(buf->data, cap);
   if (!data)
