@@ -143,10 +143,11 @@ int hf_args_parse(const struct hf_command *command, char **argv, struct hf_args 
   }
   argv[args.rest_count] = NULL;
   if (!(args.flags & HF_FLAG_HELP) && args.rest_count < command->rest_min)
-    return hf_error_set(reterr, HF_ERR_INVALID, "%s: something is missing: holdfast %s %s", command->name,
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: an argument is missing: holdfast %s %s", command->name,
                         command->name, command->operands);
   if (args.rest_count > command->rest_max)
-    return hf_error_set(reterr, HF_ERR_INVALID, "%s: '%.60s' is too much", command->name, argv[command->rest_max]);
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: unexpected argument '%.60s'", command->name,
+                        argv[command->rest_max]);
   *ret_args = args;
   return 0;
 }

@@ -109,7 +109,10 @@ int hf_line_ask(struct hf_line *line, struct hf_str question, struct hf_line_ans
                     : hf_control_call(line->path, question, &ret_answer->text, &error);
   int exit_code = HF_EXIT_GOOD;
   if (r < 0)
-    exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "%s", error.code ? error.text : hf_err_text(r));
+    exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "%s",
+                            error.code           ? error.text
+                            : r == HF_ERR_CLOSED ? "interrupted before the answer came"
+                                                 : hf_err_text(r));
   else if (hf_json_scan_feed(&ret_answer->scan, ret_answer->text.data, ret_answer->text.len, true) < 0)
     exit_code = hf_complain(HF_EXIT_FAILED, "the answer of the gateway cannot be read");
   ret_answer->doc = hf_json_doc(ret_answer->text.data, &ret_answer->scan);

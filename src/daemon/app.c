@@ -61,7 +61,7 @@ static void begin_end(struct hf_app *app, const char *why) {
     return;
   }
   app->ending = true;
-  hf_log_event(app->log, HF_LOG_INFO, "draining", HF_LOG_STR("because", hf_str_from(why)),
+  hf_log_event(app->log, HF_LOG_INFO, "draining", HF_LOG_STR("reason", hf_str_from(why)),
                HF_LOG_INT("calls", (int64_t)app->gateway->calls));
   app->draining = app->http ? 2 : 1;
   if (app->http)

@@ -44,7 +44,7 @@ static bool accept_failed(struct hf_acceptor *acceptor, int error) {
   if (error == ECONNABORTED || error == EINTR || error == EPROTO || error == EPERM)
     return true;
   acceptor->pauses++;
-  hf_log_event(acceptor->loop->log, HF_LOG_WARN, "accepting paused",
+  hf_log_event(acceptor->loop->log, HF_LOG_WARN, "new connections have to wait",
                HF_LOG_STR("reason", hf_str_from(strerror(error))));
   pause_accepting(acceptor);
   hf_timer_set(acceptor->loop, &acceptor->retry, hf_time_add(acceptor->loop->now, RETRY_AFTER));

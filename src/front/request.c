@@ -92,12 +92,15 @@ static bool admit(struct hf_request *request, enum route route, bool preflight) 
   if (route == ROUTE_HEALTH)
     return true;
   if (!hf_guard_host(request->settings, value[HF_HEAD_HOST])) {
-    hf_request_refuse(request, 403, HF_RPC_INVALID_REQUEST, "Host is not allowed here");
+    hf_request_refuse(request, 403, HF_RPC_INVALID_REQUEST,
+                      "the Host header names no host of this gateway; 'allowedHosts' in its configuration adds one");
     return false;
   }
   if (value[HF_HEAD_ORIGIN].ptr && !hf_guard_origin(request->settings, value[HF_HEAD_HOST], value[HF_HEAD_ORIGIN])) {
     request->head.value[HF_HEAD_ORIGIN] = (struct hf_str){NULL, 0};
-    hf_request_refuse(request, 403, HF_RPC_INVALID_REQUEST, "Origin is not allowed here");
+    hf_request_refuse(
+        request, 403, HF_RPC_INVALID_REQUEST,
+        "web pages of this Origin may not use this gateway; 'allowedOrigins' in its configuration adds one");
     return false;
   }
   if (preflight || request->settings->principal_count == 0)
@@ -105,7 +108,8 @@ static bool admit(struct hf_request *request, enum route route, bool preflight) 
   const struct hf_principal_settings *principal = hf_guard_principal(request->settings, value[HF_HEAD_AUTHORIZATION]);
   if (!principal) {
     request->unauthorized = true;
-    hf_request_refuse(request, 401, HF_RPC_INVALID_REQUEST, "a valid bearer token is required");
+    hf_request_refuse(request, 401, HF_RPC_INVALID_REQUEST,
+                      "a valid bearer token is required: Authorization: Bearer TOKEN");
     return false;
   }
   request->principal = principal->name;
@@ -147,7 +151,8 @@ static void route(struct hf_request *request, struct hf_str path, struct hf_str 
   bool options = hf_str_equal(method, HF_STR("OPTIONS"));
   enum route to = route_of(request, path);
   if (to == ROUTE_NONE) {
-    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "there is nothing at this path");
+    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST,
+                      "there is nothing at this path; MCP is at /mcp and /mcp/SERVER");
     return;
   }
   if (!admit(request, to, options))
@@ -163,7 +168,7 @@ static void route(struct hf_request *request, struct hf_str path, struct hf_str 
   }
   if (request->front->draining) {
     request->close = request->retry_later = true;
-    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "shutting down");
+    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "the gateway is shutting down");
   } else if (hf_str_equal(method, HF_STR("POST"))) {
     check_post(request);
   } else if (options && request->head.value[HF_HEAD_ORIGIN].ptr) {
@@ -190,14 +195,15 @@ enum MHD_Result hf_request_head(struct hf_request *request, struct MHD_Connectio
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   if (info && info->header_size > limits->header_bytes) {
     request->close = true;
-    hf_request_refuse(request, 431, HF_RPC_INVALID_REQUEST, "header too large");
+    hf_request_refuse(request, 431, HF_RPC_INVALID_REQUEST,
+                      "the head of the request is larger than limits.header allows");
     return hf_request_respond(request, mhd);
   }
   route(request, hf_str_from(url), hf_str_from(method));
   if (hf_head_content_length(&request->head) <= limits->body_bytes)
     return MHD_YES;
   if (request->phase == HF_REQUEST_BODY)
-    hf_request_refuse(request, 413, HF_RPC_INVALID_REQUEST, "body too large");
+    hf_request_refuse(request, 413, HF_RPC_INVALID_REQUEST, "the body is larger than limits.body allows");
   request->close = true;
   return hf_request_respond(request, mhd);
 }
@@ -222,7 +228,7 @@ void hf_request_body(struct hf_request *request, struct hf_str bytes) {
   int error = hf_buf_append_str(&request->body, bytes);
   if (error == HF_ERR_LIMIT) {
     request->close = true;
-    hf_request_refuse(request, 413, HF_RPC_INVALID_REQUEST, "body too large");
+    hf_request_refuse(request, 413, HF_RPC_INVALID_REQUEST, "the body is larger than limits.body allows");
     return;
   }
   if (error) {
@@ -245,7 +251,7 @@ static void refuse_message(struct hf_request *request, const struct hf_refusal *
 static int decode(struct hf_request *request, struct hf_message *ret_message) {
   struct hf_refusal refusal = {0};
   if (!request->scanning) {
-    hf_request_refuse(request, 400, HF_RPC_PARSE_ERROR, "empty body");
+    hf_request_refuse(request, 400, HF_RPC_PARSE_ERROR, "the body is empty: a JSON-RPC message is expected");
     return HF_ERR_SYNTAX;
   }
   int error = request->scan_error;
@@ -306,15 +312,15 @@ static const struct hf_client_ops client_ops = {.notify = on_notify};
 static void refuse_open(struct hf_request *request, int error) {
   switch (error) {
   case HF_ERR_NOTFOUND:
-    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "no such server");
+    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "there is no server of this name; /mcp serves all");
     return;
   case HF_ERR_LIMIT:
     request->retry_later = true;
-    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "too many sessions");
+    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "too many sessions are open; try again later");
     return;
   case HF_ERR_CLOSED:
     request->retry_later = request->close = true;
-    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "shutting down");
+    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "the gateway is shutting down");
     return;
   default:
     hf_request_refuse(request, 500, HF_RPC_INTERNAL_ERROR, "cannot open a session");
@@ -502,7 +508,7 @@ static void complete_get(struct hf_request *request) {
   }
   if (request->front->stats.streams >= request->settings->limits.streams) {
     request->retry_later = true;
-    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "too many streams");
+    hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "too many streams are open; try again later");
     return;
   }
   uint64_t after = 0;

@@ -54,11 +54,11 @@ static struct hf_str shown(struct hf_str s, size_t max) {
 /* What happened, as the end of "the server 'x' …". */
 static const char *const descriptions[HF_FAULT_COUNT] = {
     [HF_FAULT_UNREACHABLE] = "could not be reached",
-    [HF_FAULT_MISCONFIGURED] = "could not be used as it is configured",
+    [HF_FAULT_MISCONFIGURED] = "cannot be used as the gateway is configured",
     [HF_FAULT_BREAKER_OPEN] = "has been failing, so it is given a rest and nothing was sent",
     [HF_FAULT_LOCAL_LIMIT] = "is busy: a limit of the gateway was reached and nothing was sent",
-    [HF_FAULT_SESSION_LOST] = "had lost its session",
-    [HF_FAULT_NOT_SENT] = "closed the connection before the request was sent",
+    [HF_FAULT_SESSION_LOST] = "has forgotten the session that the call belongs to",
+    [HF_FAULT_NOT_SENT] = "was lost before the whole request was sent",
     [HF_FAULT_BROKE] = "lost the connection before it answered",
     [HF_FAULT_TIMED_OUT] = "did not answer in time",
     [HF_FAULT_RATE_LIMITED] = "refused the call because of its rate limit",
@@ -101,6 +101,8 @@ static const char *advice(const struct hf_outcome *outcome, enum hf_safety safet
     return "Correct the arguments before you call it again.";
   if (outcome->fault == HF_FAULT_UNKNOWN_TOOL)
     return "Use a tool from the current list.";
+  if (outcome->fault == HF_FAULT_INPUT_REQUIRED)
+    return "Repeating the call won't help: it needs a client that can be asked. Go on without this tool.";
   if (outcome->fault == HF_FAULT_UNAUTHORIZED || outcome->fault == HF_FAULT_MISCONFIGURED)
     return "Repeating the call won't help: the person who runs the gateway has to mend this. Go on without this tool.";
   return outcome->retry_after >= 0 ? "" : "You may try again later, or go on without this tool.";

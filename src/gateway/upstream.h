@@ -46,7 +46,7 @@ struct hf_upstream_events {
   void (*changed)(void *owner, const struct hf_upstream_status *status);
 
   /* A notification or a request of the server that belongs to no attempt (`message` is borrowed). The owner answers a
-   * request by respond(), now or later, with the server's own id. */
+   * request by post(), now or later, with the server's own id. */
   void (*message)(void *owner, const struct hf_message *message);
 };
 
@@ -99,7 +99,7 @@ struct hf_upstream_ops {
   int (*request)(struct hf_upstream *upstream, struct hf_upstream_request *request, struct hf_attempt_ref **ret_ref);
 
   /* Gives a request up: no further event. The server is told as its era and transport have it (notifications/cancelled,
-   * or a closed stream), also that `reason`. A late answer is dropped and counted. */
+   * or a closed stream), also that `reason`. A late answer is dropped. */
   void (*abort)(struct hf_upstream *upstream, struct hf_attempt_ref *ref, struct hf_str reason);
 
   /* Sends a notification, or the answer to a server's request. `about` is the attempt whose stream it belongs to, or

@@ -93,7 +93,7 @@ static void complete(struct hf_http_exchange *exchange) {
   struct hf_connection *connection = exchange->connection;
   const struct hf_http1_reader *reader = &connection->reader;
   bool reusable = reader->keep_alive && is_written(exchange);
-  /* The headers stay readable for ended(): the connection goes back afterwards, unless the exchange was cancelled. */
+  /* The connection goes first, so that what ended() begins may have it. */
   exchange->active = false;
   exchange->body = NULL;
   exchange->connection = NULL;

@@ -55,7 +55,7 @@ void hf_http_exchange_cancel(struct hf_http_exchange *exchange);
 void hf_http_exchange_start(struct hf_http_exchange *exchange, const struct hf_pieces *body, hf_time connect_by,
                             bool urgent);
 
-/* The response's, from head() to ended(). */
+/* The response's, from head() until ended() is called. */
 const struct hf_http1_reader *hf_http_exchange_response(const struct hf_http_exchange *exchange);
 
 #endif

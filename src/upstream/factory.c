@@ -60,8 +60,8 @@ static int make_transport(struct hf_factory *factory, const struct hf_server_set
   int rc = hf_http_transport_new(&factory->connector, settings, &hf_upstream_transport_events, upstream, ret_transport,
                                  &error);
   if (rc < 0)
-    hf_log_event(factory->loop->log, HF_LOG_ERROR, "cannot use a server", HF_LOG_STR("server", settings->name),
-                 HF_LOG_STR("why", hf_str_from(error.text)));
+    hf_log_event(factory->loop->log, HF_LOG_ERROR, "server cannot be used", HF_LOG_STR("server", settings->name),
+                 HF_LOG_STR("reason", hf_str_from(error.text)));
   return rc;
 }
 

@@ -65,7 +65,7 @@ static void discard(struct post *post) {
 
 static void log_end(const struct post *post, const struct hf_evidence *evidence, struct hf_str reason) {
   if (reason.ptr && evidence->kind != HF_EVIDENCE_NONE)
-    hf_log_event(post->http->loop->log, HF_LOG_DEBUG, "request to upstream failed",
+    hf_log_event(post->http->loop->log, HF_LOG_DEBUG, "request to a server failed",
                  HF_LOG_STR("server", post->http->server), HF_LOG_STR("reason", reason),
                  HF_LOG_INT("status", evidence->http_status));
 }
@@ -206,7 +206,7 @@ static void learn_session(struct hf_http *http, struct hf_str id) {
   if (fine)
     (void)hf_buf_append_str(&http->session, id);
   else if (id.len)
-    hf_log_event(http->loop->log, HF_LOG_WARN, "upstream gave an unusable session id",
+    hf_log_event(http->loop->log, HF_LOG_WARN, "server gave an unusable session id",
                  HF_LOG_STR("server", http->server));
 }
 
@@ -232,7 +232,7 @@ static bool is_encoded(const struct hf_http1_reader *response) {
 static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_reader *response) {
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
   if (is_encoded(response)) {
-    hf_log_event(post->http->loop->log, HF_LOG_WARN, "upstream compressed its answer without being asked",
+    hf_log_event(post->http->loop->log, HF_LOG_WARN, "server compressed its answer without being asked",
                  HF_LOG_STR("server", post->http->server),
                  HF_LOG_STR("encoding", hf_http1_header(response, HF_STR("content-encoding"))));
     return HF_ANSWER_NONE;
@@ -380,10 +380,10 @@ static void begin(struct post *post) {
   out->answer = HF_EVIDENCE(HF_EVIDENCE_NONE);
   int r = hf_http_write_head(http, &post->exchange.head, HF_STR("POST"), target, out, (struct hf_str){NULL, 0},
                              &out->answer.carried_session);
-  if (r < 0)
+  if (r < 0) {
     finish(post, HF_EVIDENCE_LOCAL_LIMIT, hf_str_from(hf_err_text(r)));
-  if (r < 0)
     return;
+  }
   if (!out->is_request)
     hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, NOTICE_TIME));
   hf_http_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);

@@ -72,7 +72,7 @@ static void on_head(struct hf_http_exchange *exchange) {
   stream->wanted = false;
   stream->http->pool.options.max_connections = stream->http->max_connections;
   if (response->status != 405)
-    hf_log_event(stream->http->loop->log, HF_LOG_DEBUG, "upstream has no event stream of its own",
+    hf_log_event(stream->http->loop->log, HF_LOG_DEBUG, "server has no event stream of its own",
                  HF_LOG_STR("server", stream->http->server), HF_LOG_INT("status", response->status));
 }
 

@@ -46,7 +46,7 @@ static void args__mistakes_are_told(void **state) {
       {"check", {"--listen", "x"}, "check: unknown option '--listen'"},
       {"check", {"--config"}, "check: '--config' needs a value: FILE"},
       {"check", {"--json=1"}, "check: '--json' takes no value"},
-      {"check", {"a", "b"}, "check: 'b' is too much"},
+      {"check", {"a", "b"}, "check: unexpected argument 'b'"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct hf_args args;
