@@ -227,7 +227,9 @@ static void run(struct sim_gateway *sim) {
 }
 
 static void note_drained(void *ctx) {
-  (void)ctx;
+  struct sim_gateway *sim = ctx;
+  sim->drains++;
+  sim_check(sim->check, sim->gateway->calls == 0, "drained with a call in flight", 0);
 }
 
 static void maybe_drain(struct sim_gateway *sim) {
@@ -252,6 +254,7 @@ static void check_end(struct sim_gateway *sim) {
   sim_check(sim->check, gateway->calls == 0, "the count of calls does not return to zero", (unsigned)gateway->calls);
   sim_check(sim->check, hf_list_empty(&gateway->waiting), "an exchange waits for ever", 0);
   sim_check(sim->check, hf_list_empty(&gateway->ending), "an upstream that does not stop is waited for for ever", 0);
+  sim_check(sim->check, sim->drains == (sim->drained ? 1 : 0), "a drain that does not end, or ends twice", sim->drains);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers) {
     const struct hf_server *server = HF_CONTAINER_OF(it, struct hf_server, link);

@@ -106,8 +106,9 @@ struct sim_gateway {
   struct sim_server *servers; /* every one that was opened */
   struct hf_message hello[2]; /* by era: legacy, modern */
   unsigned next_token;
-  bool no_memory; /* allocations fail now and then */
-  bool drained;
+  bool no_memory;  /* allocations fail now and then */
+  bool drained;    /* it was told to */
+  unsigned drains; /* that ended */
 };
 
 /* Runs the world of this seed with `calls` requests to its end, and adds what it did to `totals`. `failing`: memory
