@@ -56,7 +56,8 @@ static struct hf_str server_info(struct hf_client *client) {
   return instance && instance->server_info ? hf_str_from(instance->server_info) : HF_STR(HF_IMPLEMENTATION);
 }
 
-/* Every server's instructions under its name. Raw strings are joined by cutting their quotes. */
+/* Every server's instructions under its name. Raw strings are joined by cutting their quotes; the closing one comes on
+ * top of the limit. */
 static void join_instructions(struct hf_client *client, struct hf_buf *out) {
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
@@ -80,8 +81,9 @@ static void join_instructions(struct hf_client *client, struct hf_buf *out) {
     if (r < 0)
       out->len = before; /* what no longer fits is left out whole */
   }
-  if (out->len)
-    (void)hf_buf_append(out, "\"", 1);
+  out->max++;
+  if (out->len && hf_buf_append(out, "\"", 1) < 0)
+    hf_buf_reset(out, 0); /* a text without its end would spoil the whole answer */
 }
 
 static void write_instructions(struct hf_client *client, struct hf_json_writer *w) {
@@ -92,8 +94,7 @@ static void write_instructions(struct hf_client *client, struct hf_json_writer *
     return;
   }
   struct hf_buf text;
-  hf_buf_init(&text, INSTRUCTIONS_MAX + 1);
-  text.max = INSTRUCTIONS_MAX; /* keeps room for the closing quote */
+  hf_buf_init(&text, INSTRUCTIONS_MAX);
   if (!client->server)
     join_instructions(client, &text);
   if (text.len)

@@ -249,10 +249,13 @@ struct fake_upstream *world_upstream(struct world *world, const char *name) {
 
 void upstream_ready(struct fake_upstream *upstream) {
   const struct fake_server *server = behaviour(upstream);
-  char text[4096];
-  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":%s}", server->hello ? server->hello : "{}");
+  const char *hello = server->hello ? server->hello : "{}";
+  size_t size = strlen(hello) + 64;
+  char *text = malloc(size);
+  snprintf(text, size, "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":%s}", hello);
   hf_message_deinit(&upstream->hello);
   decode(text, &upstream->hello);
+  free(text);
   upstream->era = server->era == HF_ERA_MODERN ? HF_ERA_MODERN : HF_ERA_LEGACY;
   upstream->phase = HF_UPSTREAM_READY;
   report(upstream, HF_EVIDENCE_NONE, NULL);

@@ -504,6 +504,35 @@ static void gateway__speaks_for_the_one_server_at_its_own_endpoint(void **state)
   world_deinit(&world);
 }
 
+static void gateway__instructions_that_just_fit_are_a_whole_string(void **state) {
+  (void)state;
+  enum { FITS = (1 << 16) - 10 }; /* with `"# files\\n` before it */
+  for (size_t len = FITS - 1; len <= FITS + 1; len++) {
+    char *text = calloc(len + 1, 1);
+    char *hello = calloc(len + 256, 1);
+    assert_true(text && hello);
+    memset(text, 'x', len);
+    snprintf(hello, len + 256, "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"instructions\":\"%s\"}",
+             text);
+    struct world world;
+    struct fake_client client;
+    struct fake_reply reply;
+    const struct fake_server server = {.name = "files", .hello = hello};
+    world_init(&world, &server, 1);
+    client_open(&world, &client, NULL, HF_ERA_LEGACY);
+    client_send(
+        &world, &client, &reply,
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
+        "\"capabilities\":{}}}");
+    assert_string_equal(reply.answer + strlen(reply.answer) - 4, len <= FITS ? "x\"}}" : "\"}}}");
+    reply_deinit(&reply);
+    client_close(&client);
+    world_deinit(&world);
+    free(hello);
+    free(text);
+  }
+}
+
 static void gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back(void **state) {
   (void)state;
   struct world world;
@@ -1130,6 +1159,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_list_that_does_not_end_is_cut),
       cmocka_unit_test(gateway__one_unreadable_tool_is_left_out_alone),
       cmocka_unit_test(gateway__speaks_for_the_one_server_at_its_own_endpoint),
+      cmocka_unit_test(gateway__instructions_that_just_fit_are_a_whole_string),
       cmocka_unit_test(gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back),
       cmocka_unit_test(gateway__a_question_dies_with_its_call),
       cmocka_unit_test(gateway__a_person_who_thinks_is_outside_the_deadline),
