@@ -1,0 +1,359 @@
+#include "server.h"
+
+#include <stdlib.h>
+
+static struct sim_world *world_of(const struct sim_server *s) {
+  return s->sim->world;
+}
+
+struct sim_plan sim_attempt_plan(struct sim_server *s) {
+  struct sim_world *w = world_of(s);
+  static const unsigned fault_percent[SIM_MOOD_COUNT] = {3, 30, 95};
+  sim_server_change_mood(s);
+  struct sim_plan plan = {.fault = SIM_OK, .delay = sim_world_between(w, 0, HF_MS(300)), .retry_after = -1};
+  if (sim_world_chance(w, fault_percent[s->mood]))
+    plan.fault = (enum sim_fault)hf_random_below(&w->random, SIM_FAULT_COUNT);
+  if (sim_world_chance(w, 2))
+    plan.delay = sim_world_between(w, HF_SECONDS(1), HF_SECONDS(80));
+  if (plan.fault == SIM_STATUS_503_HINT || (plan.fault == SIM_STATUS_429 && sim_world_chance(w, 70)))
+    plan.retry_after = sim_world_between(w, 0, HF_SECONDS(sim_world_chance(w, 20) ? 100 : 5));
+  if (plan.fault == SIM_QUESTION && !s->asks && sim_world_chance(w, 80))
+    plan.fault = SIM_SLOW_ANSWER;
+  return plan;
+}
+
+void sim_attempt_release(struct hf_attempt_ref *ref) {
+  sim_timer_stop(world_of(ref->server), &ref->timer);
+  hf_list_remove(&ref->link);
+  free(ref);
+}
+
+static void execute(struct hf_attempt_ref *ref) {
+  struct sim_gateway *sim = ref->server->sim;
+  if (ref->executed || ref->number < 0 || ref->method != HF_METHOD_TOOLS_CALL)
+    return;
+  ref->executed = true;
+  if (sim->world->executions[ref->number] < UINT8_MAX)
+    sim->world->executions[ref->number]++;
+  if (sim->trace)
+    fprintf(sim->trace, "%.6f server %u executes %ld\n", (double)sim->world->now / 1e6, ref->server->number,
+            ref->number);
+}
+
+static void done_with(struct hf_attempt_ref *ref, struct hf_evidence evidence, const char *text) {
+  struct sim_server *s = ref->server;
+  const struct hf_attempt_events *events = ref->events;
+  void *ctx = ref->ctx;
+  bool muted = ref->muted;
+  if (s->sim->trace)
+    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld ends: evidence %d%s\n", (double)s->sim->world->now / 1e6,
+            s->number, (unsigned long)ref->id, ref->number, evidence.kind, muted ? " (unheard)" : "");
+  sim_attempt_release(ref);
+  if (muted)
+    return;
+  struct hf_message message = {0};
+  struct hf_refusal refusal;
+  if (text && hf_message_decode_copy(hf_str_from(text), &message, &refusal) < 0) {
+    evidence = HF_EVIDENCE(HF_EVIDENCE_BAD_REPLY);
+    message = (struct hf_message){0};
+  }
+  events->done(ctx, &evidence, message.blob ? &message : NULL);
+  hf_message_deinit(&message);
+}
+
+static void fail(struct hf_attempt_ref *ref, struct hf_evidence evidence) {
+  evidence.carried_session = true;
+  evidence.retry_after = ref->plan.retry_after;
+  char text[SIM_TEXT_MAX];
+  bool body = (evidence.http_status || evidence.jsonrpc_code) && sim_world_chance(world_of(ref->server), 60);
+  if (evidence.kind == HF_EVIDENCE_JSONRPC_ERROR)
+    body = true;
+  if (body && !evidence.jsonrpc_code)
+    evidence.jsonrpc_code = -32000;
+  if (body)
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"error\":{\"code\":%d,\"message\":\"n=%ld\"}}",
+             (unsigned long long)ref->id, evidence.jsonrpc_code, ref->number);
+  done_with(ref, evidence, body ? text : NULL);
+}
+
+static void status(struct hf_attempt_ref *ref, int http_status) {
+  struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+  evidence.http_status = http_status;
+  fail(ref, evidence);
+}
+
+static void rpc_error(struct hf_attempt_ref *ref, int code) {
+  struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_JSONRPC_ERROR);
+  evidence.jsonrpc_code = code;
+  fail(ref, evidence);
+}
+
+#define LISTED_TOOLS                                                                                                   \
+  "\"tools\":[{\"name\":\"ro\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}},"        \
+  "{\"name\":\"idem\",\"annotations\":{\"idempotentHint\":true},\"inputSchema\":{\"type\":\"object\"}},"               \
+  "{\"name\":\"unsafe\",\"inputSchema\":{\"type\":\"object\"}}]"
+
+static const char *list_result(enum hf_method method) {
+  if (method == HF_METHOD_TOOLS_LIST)
+    return LISTED_TOOLS;
+  if (method == HF_METHOD_PROMPTS_LIST)
+    return "\"prompts\":[{\"name\":\"greet\"}]";
+  if (method == HF_METHOD_RESOURCES_LIST)
+    return "\"resources\":[{\"uri\":\"r:0\",\"name\":\"a\"},{\"uri\":\"r:1\",\"name\":\"b\"}]";
+  return "\"odd\":1";
+}
+
+static void succeed(struct hf_attempt_ref *ref) {
+  char text[SIM_TEXT_MAX], content[SIM_TEXT_MAX / 2];
+  execute(ref);
+  if (ref->method == HF_METHOD_TOOLS_CALL) {
+    snprintf(content, sizeof content, "{\"content\":[{\"type\":\"text\",\"text\":\"n=%ld\"}]}", ref->number);
+  } else if (ref->method == HF_METHOD_PROMPTS_GET) {
+    snprintf(content, sizeof content, "{\"messages\":[],\"description\":\"n=%ld\"}", ref->number);
+  } else {
+    snprintf(content, sizeof content, "{%s%s}", ref->server->modern ? "\"ttlMs\":0," : "", list_result(ref->method));
+  }
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":%s}", (unsigned long long)ref->id, content);
+  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
+}
+
+static void answer_error(struct hf_attempt_ref *ref, const char *words) {
+  char text[SIM_TEXT_MAX];
+  execute(ref);
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"n=%ld %s\"}],"
+           "\"isError\":true}}",
+           (unsigned long long)ref->id, ref->number, words);
+  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
+}
+
+/* Returns false if the request is gone, for nobody can know what the gateway does with a message. */
+static bool say(struct hf_attempt_ref *ref, const char *text) {
+  struct hf_message message;
+  struct hf_refusal refusal;
+  uint64_t id = ref->id;
+  struct sim_server *s = ref->server;
+  if (ref->muted)
+    return true;
+  if (hf_message_decode_copy(hf_str_from(text), &message, &refusal) < 0) {
+    ref->events->life(ref->ctx); /* something came, though there is no memory to read it */
+  } else {
+    ref->events->message(ref->ctx, &message);
+    hf_message_deinit(&message);
+  }
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &s->requests) {
+    if (HF_CONTAINER_OF(it, struct hf_attempt_ref, link)->id == id)
+      return true;
+  }
+  return false;
+}
+
+static bool say_progress(struct hf_attempt_ref *ref) {
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,\"progress\":"
+           "%d,\"message\":\"n=%ld\"}}",
+           (unsigned long long)ref->id, (int)sim_world_between(world_of(ref->server), 0, 9), ref->number);
+  return say(ref, text);
+}
+
+static void fire_request(struct sim_timer *timer);
+
+void sim_attempt_next(struct hf_attempt_ref *ref, hf_time after) {
+  struct sim_world *w = world_of(ref->server);
+  sim_timer_set(w, &ref->timer, w->now + after, fire_request);
+}
+
+/* Nothing more will come of it. */
+static void hang(struct hf_attempt_ref *ref) {
+  if (ref->muted)
+    sim_attempt_release(ref);
+}
+
+static void ask_person(struct hf_attempt_ref *ref) {
+  struct sim_server *s = ref->server;
+  if (ref->stage > 3) {
+    succeed(ref);
+    return;
+  }
+  if (ref->muted) {
+    sim_attempt_release(ref);
+    return;
+  }
+  ref->token = ++s->sim->next_token;
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":\"q%u\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"t=%u\","
+           "\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}",
+           ref->token, ref->token);
+  say(ref, text); /* the answer moves it on; if none ever comes, it waits as long as the gateway lets it */
+}
+
+static void slow_answer(struct hf_attempt_ref *ref) {
+  execute(ref);
+  if (!ref->muted && ref->events->part && ref->stage > 4)
+    ref->events->part(ref->ctx);
+  if (ref->stage >= 7)
+    succeed(ref);
+  else if (say_progress(ref))
+    sim_attempt_next(ref, sim_world_between(world_of(ref->server), 0, HF_SECONDS(20)));
+}
+
+static void settle_failure(struct hf_attempt_ref *ref);
+
+static void settle(struct hf_attempt_ref *ref) {
+  struct sim_world *w = world_of(ref->server);
+  switch (ref->plan.fault) {
+  case SIM_OK:
+    return succeed(ref);
+  case SIM_DROP_REQUEST:
+    return hang(ref);
+  case SIM_EXECUTE_HANG:
+    execute(ref);
+    return hang(ref);
+  case SIM_PROGRESS_HANG:
+    execute(ref);
+    if (say_progress(ref))
+      hang(ref);
+    return;
+  case SIM_QUESTION:
+    return ask_person(ref);
+  case SIM_SLOW_ANSWER:
+    return slow_answer(ref);
+  case SIM_DEATH:
+    if (ref->server->freed)
+      return sim_attempt_release(ref);
+    if (sim_world_chance(w, 10))
+      return sim_server_come_down(ref->server, HF_UPSTREAM_PARKED, HF_EVIDENCE_NOT_STARTED);
+    return sim_server_come_down(ref->server, HF_UPSTREAM_DOWN, HF_EVIDENCE_NOT_STARTED);
+  case SIM_REFUSE:
+  case SIM_CONNECT_HANG:
+  case SIM_BREAK_EARLY:
+  case SIM_RESET_UNEXECUTED:
+  case SIM_EXECUTE_RESET:
+  case SIM_STATUS_429:
+  case SIM_STATUS_503_HINT:
+  case SIM_STATUS_503:
+  case SIM_STATUS_401:
+  case SIM_STATUS_500:
+  case SIM_GARBAGE:
+  case SIM_TOOL_ERROR:
+  case SIM_INVALID_PARAMS:
+  case SIM_SESSION_LOST:
+  case SIM_INPUT_REQUIRED:
+  case SIM_STATUS_409:
+  case SIM_RPC_ERROR:
+  case SIM_TOOL_TRANSIENT:
+  case SIM_FAULT_COUNT:
+    return settle_failure(ref);
+  }
+}
+
+static void input_required(struct hf_attempt_ref *ref) {
+  char text[SIM_TEXT_MAX];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},"
+           "\"requestState\":\"n=%ld\"}}",
+           (unsigned long long)ref->id, ref->number);
+  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
+}
+
+/* What the server says and does when it fails, once the request is written. */
+static const struct {
+  enum sim_fault fault;
+  unsigned executed_percent;
+  int http_status;
+  int rpc_code;
+  enum hf_evidence_kind evidence;
+} failures[] = {
+    {SIM_RESET_UNEXECUTED, 0, 0, 0, HF_EVIDENCE_BROKE},   {SIM_EXECUTE_RESET, 100, 0, 0, HF_EVIDENCE_BROKE},
+    {SIM_GARBAGE, 100, 0, 0, HF_EVIDENCE_BAD_REPLY},      {SIM_STATUS_429, 0, 429, 0, HF_EVIDENCE_NONE},
+    {SIM_STATUS_503_HINT, 0, 503, 0, HF_EVIDENCE_NONE},   {SIM_STATUS_503, 50, 503, 0, HF_EVIDENCE_NONE},
+    {SIM_STATUS_401, 0, 401, 0, HF_EVIDENCE_NONE},        {SIM_STATUS_500, 100, 500, 0, HF_EVIDENCE_NONE},
+    {SIM_STATUS_409, 50, 409, 0, HF_EVIDENCE_NONE},       {SIM_SESSION_LOST, 0, 404, 0, HF_EVIDENCE_NONE},
+    {SIM_INVALID_PARAMS, 0, 0, -32602, HF_EVIDENCE_NONE}, {SIM_RPC_ERROR, 100, 0, -32603, HF_EVIDENCE_NONE},
+};
+
+/* A server that had begun may still say that it did not. */
+static void settle_failure(struct hf_attempt_ref *ref) {
+  if (sim_world_chance(world_of(ref->server), 10)) {
+    execute(ref);
+    if (!say_progress(ref))
+      return;
+  }
+  if (ref->plan.fault == SIM_TOOL_ERROR)
+    return answer_error(ref, "failed");
+  if (ref->plan.fault == SIM_TOOL_TRANSIENT)
+    return answer_error(ref, "try again");
+  if (ref->plan.fault == SIM_INPUT_REQUIRED)
+    return input_required(ref);
+  for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+    if (failures[i].fault != ref->plan.fault)
+      continue;
+    if (sim_world_chance(world_of(ref->server), failures[i].executed_percent))
+      execute(ref);
+    if (failures[i].http_status)
+      return status(ref, failures[i].http_status);
+    if (failures[i].rpc_code)
+      return rpc_error(ref, failures[i].rpc_code);
+    return fail(ref, HF_EVIDENCE(failures[i].evidence));
+  }
+}
+
+/* Returns false if the request is gone. */
+static bool sent(struct hf_attempt_ref *ref, size_t bytes, bool complete) {
+  struct sim_server *s = ref->server;
+  uint64_t id = ref->id;
+  if (ref->muted)
+    return true;
+  ref->events->sent(ref->ctx, bytes, complete);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &s->requests) {
+    if (HF_CONTAINER_OF(it, struct hf_attempt_ref, link)->id == id)
+      return true;
+  }
+  return false;
+}
+
+static void connected(struct hf_attempt_ref *ref) {
+  struct sim_world *w = world_of(ref->server);
+  if (ref->new_session && !ref->muted) {
+    ref->new_session = false;
+    ref->stage--;
+    sim_server_tell(ref->server, HF_EVIDENCE_NONE); /* a new session of a READY upstream */
+    if (!ref->server->freed)
+      sim_attempt_next(ref, HF_MS(1));
+    return;
+  }
+  if (ref->plan.fault == SIM_REFUSE)
+    return fail(ref, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED));
+  if (ref->plan.fault == SIM_CONNECT_HANG)
+    return hang(ref);
+  if (sent(ref, 0, false))
+    sim_attempt_next(ref, sim_world_between(w, 0, HF_MS(1)));
+}
+
+static void fire_request(struct sim_timer *timer) {
+  struct hf_attempt_ref *ref = HF_CONTAINER_OF(timer, struct hf_attempt_ref, timer);
+  switch (ref->stage++) {
+  case 0:
+    return connected(ref);
+  case 1:
+    if (ref->plan.fault == SIM_BREAK_EARLY)
+      return fail(ref, HF_EVIDENCE(HF_EVIDENCE_BROKE));
+    if (ref->muted)
+      return sim_attempt_release(ref); /* given up half way: the server never sees a whole request */
+    if (sent(ref, ref->len, true))
+      sim_attempt_next(ref, ref->plan.delay);
+    return;
+  default:
+    settle(ref);
+  }
+}
+
+void sim_attempt_break_off(struct hf_attempt_ref *ref) {
+  if (ref->stage >= 2 && sim_world_chance(world_of(ref->server), 50))
+    execute(ref);
+  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_BROKE), NULL);
+}
