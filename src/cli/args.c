@@ -72,10 +72,11 @@ int hf_complain(enum hf_exit code, const char *format, ...) {
 
 const struct hf_command *hf_command_find(const char *name, struct hf_error *reterr) {
   const char *names[NAMES_MAX + 1] = {NULL};
-  for (size_t i = 0; hf_commands[i].name && i < NAMES_MAX; i++) {
-    if (strcmp(hf_commands[i].name, name) == 0)
-      return &hf_commands[i];
-    names[i] = hf_commands[i].name;
+  size_t count = 0;
+  for (const struct hf_command *command = hf_commands; command->name && count < NAMES_MAX; command++) {
+    if (strcmp(command->name, name) == 0)
+      return command;
+    names[count++] = command->name;
   }
   const char *nearest = hf_nearest(hf_str_from(name), names);
   hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown command '%.60s'%s%s%s", name, nearest ? "; did you mean '" : "",

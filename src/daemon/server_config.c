@@ -91,7 +91,7 @@ int hf_policies_apply(const struct hf_reader *reader, const struct hf_policies *
   again.problems = &told;
   if (!targets->provider)
     warn_of_shared(reader, name, policy);
-  struct hf_provider_options unused;
+  struct hf_provider_options unused = {0};
   struct hf_targets both = {.policy = targets->policy, .provider = targets->provider ? targets->provider : &unused};
   return hf_options_read(&again, policy, "policies", &both, NULL);
 }

@@ -91,7 +91,7 @@ void hf_rules_modern(const struct hf_head *head, struct hf_message *message, str
     check_meta(message, ret_objection);
   if (!ret_objection->status && !method.ptr)
     object(ret_objection, 400, HF_RPC_HEADER_MISMATCH, "Mcp-Method header is missing");
-  if (!ret_objection->status && !hf_str_equal(method, message->method_name))
+  else if (!ret_objection->status && !hf_str_equal(method, message->method_name))
     object(ret_objection, 400, HF_RPC_HEADER_MISMATCH, "Mcp-Method header and message differ");
   if (!ret_objection->status)
     check_name(head, message, ret_objection);

@@ -89,11 +89,11 @@ static void watch_end(struct hf_front_stdio *front, struct end *end) {
 /* A descriptor of a pipe or terminal is shared with whoever started us: not blocking on it must be our affair alone. */
 static void open_end(struct hf_front_stdio *front, struct end *end, int fd, int mode) {
   char path[32];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  int n = snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   *end = (struct end){.borrowed = fd, .old_flags = -1};
   struct stat st;
   bool file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode); /* a new description would start at its beginning */
-  end->fd = file ? -1 : open(path, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  end->fd = file || n < 0 || (size_t)n >= sizeof path ? -1 : open(path, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (end->fd < 0) {
     end->fd = fd;
     end->old_flags = fcntl(fd, F_GETFL);

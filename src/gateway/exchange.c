@@ -90,7 +90,7 @@ static void detach(struct hf_exchange *exchange) {
 static void release(struct hf_exchange *exchange) {
   if (exchange->stepping)
     return;
-  struct hf_gateway *gateway = exchange->client ? exchange->client->gateway : NULL;
+  struct hf_gateway *gateway = exchange->client->gateway;
   hf_timer_deinit(gateway->loop, &exchange->timer);
   hf_settings_free(exchange->target.config);
   hf_instance_unref(exchange->target.instance);

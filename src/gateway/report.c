@@ -31,7 +31,7 @@ static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, c
     hf_json_write_member_str(w, "shown", name->exposed);
   hf_json_write_member_str(w, "safety", hf_str_from(hf_safety_name(safety)));
   hf_json_write_member_str(w, "why",
-                           configured                   ? tool->source
+                           tool && tool->has_safety     ? tool->source
                            : safety == HF_SAFETY_UNSAFE ? HF_STR("nothing says that it is safe to repeat")
                                                         : HF_STR("its annotations"));
   if (tool && tool->hidden)

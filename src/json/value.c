@@ -172,7 +172,8 @@ int hf_json_unescape(struct hf_str raw, struct hf_buf *out) {
     if (is_high(cp) || is_low(cp))
       cp = 0xfffd;
     char bytes[4];
-    r = hf_buf_append(out, bytes, encode(cp, bytes));
+    size_t len = encode(cp, bytes);
+    r = hf_buf_append(out, bytes, len);
     if (r < 0)
       return r;
   }

@@ -165,11 +165,17 @@ static enum hf_evidence_kind kind_of(CURLcode code, long os_errno) {
   }
 }
 
+static void explain(struct hf_connect *connect, const char *what, const char *why) {
+  int n = snprintf(connect->text, sizeof connect->text, "%s%s%s", what, why ? ": " : "", why ? why : "");
+  if (n < 0)
+    connect->text[0] = '\0';
+}
+
 static void fail_with(struct hf_connect *connect, CURLcode code) {
   long os_errno = 0;
   curl_easy_getinfo(connect->easy, CURLINFO_OS_ERRNO, &os_errno);
   if (connect->text[0] == '\0')
-    snprintf(connect->text, sizeof connect->text, "%s", curl_easy_strerror(code));
+    explain(connect, curl_easy_strerror(code), NULL);
   if (code == CURLE_COULDNT_RESOLVE_HOST && ask_again(connect))
     return;
   if (code == CURLE_COULDNT_RESOLVE_HOST)
@@ -204,7 +210,7 @@ static void succeed(struct hf_connect *connect) {
     wire.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   }
   if (wire.fd < 0) {
-    snprintf(connect->text, sizeof connect->text, "cannot keep the socket: %s", strerror(errno));
+    explain(connect, "cannot keep the socket", strerror(errno));
     report_failure(connect, HF_EVIDENCE_LOCAL_LIMIT);
     return;
   }
@@ -219,7 +225,7 @@ static void act(struct hf_connect *connect, curl_socket_t socket, int flags) {
   int running;
   if (curl_multi_socket_action(connect->multi, socket, flags, &running) != CURLM_OK) {
     /* A watch could not be made: libcurl would wait for what nobody watches. */
-    snprintf(connect->text, sizeof connect->text, "out of memory");
+    explain(connect, "out of memory", NULL);
     report_failure(connect, HF_EVIDENCE_LOCAL_LIMIT);
     return;
   }

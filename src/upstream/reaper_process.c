@@ -2,6 +2,7 @@
  * that. Leaders are reaped only after their group was killed, so that a signal never meets a reused process id. */
 #include "upstream/reaper_process.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/time.h"
 #include "upstream/reaper.h"
@@ -94,8 +95,9 @@ static _Noreturn void fail(uint64_t child, enum hf_spawn_stage stage, int error)
 
 static void set_environment(struct program *program, pid_t gateway, uint64_t child) {
   char mark[MARK_MAX];
-  snprintf(mark, sizeof mark, "%d.%llu", (int)gateway, (unsigned long long)child);
-  setenv(HF_REAPER_MARK, mark, 1);
+  int n = snprintf(mark, sizeof mark, "%d.%llu", (int)gateway, (unsigned long long)child);
+  if (n < 0 || (size_t)n >= sizeof mark || setenv(HF_REAPER_MARK, mark, 1) < 0)
+    fail(child, HF_SPAWN_FORK, ENOMEM);
   for (uint32_t i = 0; i < program->head.envc; i++) {
     /* The string stays in the private mapping until exec. */
     putenv((char *)(uintptr_t)next_string(program));
@@ -108,7 +110,7 @@ static _Noreturn void child_run(const struct reaper *reaper, uint64_t child, con
   if (getppid() != reaper->self)
     _exit(127);
   for (int i = 1; i < NSIG; i++)
-    signal(i, SIG_DFL);
+    (void)signal(i, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -124,7 +126,7 @@ static _Noreturn void child_run(const struct reaper *reaper, uint64_t child, con
   if (cwd[0] && chdir(cwd) < 0)
     fail(child, HF_SPAWN_CWD, errno);
 
-  char **argv = calloc((size_t)program.head.argc + 1, sizeof *argv);
+  char **argv = hf_calloc((size_t)program.head.argc + 1, sizeof *argv);
   if (!argv)
     fail(child, HF_SPAWN_FORK, ENOMEM);
   for (uint32_t i = 0; i < program.head.argc; i++)
@@ -156,11 +158,16 @@ static void signal_leader(const struct leader *leader, int signal) {
     kill(leader->pid, signal);
 }
 
-static bool is_child_of(pid_t parent, pid_t pid) {
+/* Opens a file of /proc/PID for reading. Returns the descriptor or -1. */
+static int open_proc(pid_t pid, const char *file) {
   char path[PROC_TEXT_MAX];
+  int n = snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+  return n < 0 || (size_t)n >= sizeof path ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_child_of(pid_t parent, pid_t pid) {
   char text[STAT_MAX];
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open_proc(pid, "stat");
   if (fd < 0)
     return false;
   ssize_t n = read(fd, text, sizeof text - 1);
@@ -175,11 +182,11 @@ static bool is_child_of(pid_t parent, pid_t pid) {
 
 /* Reads the number of the child whose environment `pid` carries; 0 if it carries none of ours. */
 static uint64_t marked_child(const struct reaper *reaper, pid_t pid) {
-  char path[PROC_TEXT_MAX];
   char mark[MARK_MAX];
-  snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
   int mark_len = snprintf(mark, sizeof mark, "%s=%d.", HF_REAPER_MARK, (int)reaper->gateway);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (mark_len < 0 || (size_t)mark_len >= sizeof mark)
+    return 0;
+  int fd = open_proc(pid, "environ");
   if (fd < 0)
     return 0;
   /* A window that keeps enough of the last chunk for a mark that lies across. */

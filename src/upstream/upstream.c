@@ -1,9 +1,10 @@
 /* Phases and their timers. The transport's stage and the phase that the gateway sees are two things: a start may wait
  * for an old child to end, and a new session may be made while the phase stays READY. */
-#include "upstream/uplink.h"
+#include "upstream/upstream.h"
 
 #include "base/alloc.h"
 #include "mcp/compose.h"
+#include "upstream/uplink.h"
 #include "json/write.h"
 
 #include <stdio.h>

@@ -124,7 +124,7 @@ static void reaper__reports_pid_and_exit_status(void **state) {
   assert_true(bed.started);
   char text[64];
   assert_true(read_to_end(bed.out[0], text, sizeof text));
-  assert_int_equal(atol(text), bed.child.pid);
+  assert_int_equal(strtol(text, NULL, 10), bed.child.pid);
   assert_int_equal(bed.end.stage, HF_SPAWN_DONE);
   assert_true(WIFEXITED(bed.end.status));
   assert_int_equal(WEXITSTATUS(bed.end.status), 3);

@@ -1,19 +1,26 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { TICK_NS = 5000000, TICKS = 2000 };
+enum { TICK_MS = 5, TICKS = 2000 };
 
-static void tick(void) {
-  nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+/* Waits for the end of a process, but no longer than a tick. */
+static void tick(pid_t pid) {
+  int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+  struct pollfd end = {.fd = fd, .events = POLLIN};
+  poll(&end, 1, TICK_MS);
+  if (fd >= 0) {
+    close(fd);
+  }
 }
 
 static void redirect(const char *file, int fd) {
@@ -44,7 +51,7 @@ void process_stop(pid_t pid) {
     if (waitpid(pid, NULL, WNOHANG) != 0) {
       return;
     }
-    tick();
+    tick(pid);
   }
   kill(pid, SIGKILL);
   waitpid(pid, NULL, 0);
@@ -77,7 +84,7 @@ int process_await(pid_t pid, const char *file, const char *mark, char *text, siz
     if (kill(pid, 0) != 0 || waitpid(pid, NULL, WNOHANG) != 0) {
       return -1;
     }
-    tick();
+    tick(pid);
   }
   return -1;
 }
