@@ -91,16 +91,6 @@ bool hf_log_enabled(const struct hf_log *log, enum hf_log_level level) {
   return log && level <= log->level;
 }
 
-int hf_log_level_parse(struct hf_str s, enum hf_log_level *ret_level) {
-  for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
-    if (hf_str_equal(s, hf_str_from(level_names[i]))) {
-      *ret_level = (enum hf_log_level)i;
-      return 0;
-    }
-  }
-  return HF_ERR_INVALID;
-}
-
 static size_t room(const struct line *line) {
   size_t end = sizeof line->text - LOG_TAIL;
   return line->len < end ? end - line->len : 0;

@@ -49,7 +49,4 @@ void hf_log_write(struct hf_log *log, enum hf_log_level level, const char *event
   hf_log_write((log), (level), (event), (const struct hf_log_field[]){__VA_ARGS__},                                    \
                sizeof((const struct hf_log_field[]){__VA_ARGS__}) / sizeof(struct hf_log_field))
 
-/* Parses "error", "warn", "info", "debug". Returns 0 or HF_ERR_INVALID. */
-int hf_log_level_parse(struct hf_str s, enum hf_log_level *ret_level);
-
 #endif

@@ -26,7 +26,6 @@ struct hf_console_ask {
 };
 
 struct question {
-  struct hf_json_doc doc;
   struct hf_str server;    /* absent: all */
   struct hf_str name;      /* of a tool */
   struct hf_str cursor;    /* raw, or absent */
@@ -202,7 +201,7 @@ static int read_raw(struct hf_json_doc *doc, const char *name, struct hf_str *re
 }
 
 static int run(struct hf_console_ask *ask, struct hf_json_doc *doc, struct hf_arena *arena) {
-  struct question q = {.doc = *doc};
+  struct question q = {0};
   struct hf_str op = {NULL, 0};
   if (hf_json_type(doc, 0) != HF_JSON_OBJECT)
     return HF_ERR_INVALID;

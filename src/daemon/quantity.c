@@ -97,7 +97,11 @@ int hf_size_parse(struct hf_str text, uint64_t *ret_bytes) {
   const struct unit *unit = find_unit(size_units, sizeof size_units / sizeof size_units[0], skip(text, n));
   if (!unit)
     return HF_ERR_SYNTAX;
-  return __builtin_mul_overflow((uint64_t)number, unit->factor, ret_bytes) ? HF_ERR_LIMIT : 0;
+  uint64_t bytes;
+  if (__builtin_mul_overflow((uint64_t)number, unit->factor, &bytes))
+    return HF_ERR_LIMIT;
+  *ret_bytes = bytes;
+  return 0;
 }
 
 int hf_percent_parse(struct hf_str text, uint64_t *ret_percent) {
@@ -130,14 +134,4 @@ const char *hf_duration_print(hf_time duration, char text[HF_QUANTITY_TEXT_MAX])
   while (us % units[i].factor != 0)
     i++;
   return print(text, us / units[i].factor, units[i].name);
-}
-
-const char *hf_size_print(uint64_t bytes, char text[HF_QUANTITY_TEXT_MAX]) {
-  static const char *const names[] = {"", "KiB", "MiB", "GiB"};
-  size_t i = 0;
-  while (i < 3 && bytes != 0 && bytes % 1024 == 0) {
-    bytes /= 1024;
-    i++;
-  }
-  return print(text, bytes, names[i]);
 }

@@ -20,8 +20,7 @@ int hf_size_parse(struct hf_str text, uint64_t *ret_bytes);
 /* A whole number from 0 to 100 with `%`. Returns 0 or HF_ERR_SYNTAX. */
 int hf_percent_parse(struct hf_str text, uint64_t *ret_percent);
 
-/* Write the shortest exact spelling into `text`, NUL-terminated, and return it. */
+/* Writes the shortest exact spelling into `text`, NUL-terminated, and returns it. */
 const char *hf_duration_print(hf_time duration, char text[HF_QUANTITY_TEXT_MAX]);
-const char *hf_size_print(uint64_t bytes, char text[HF_QUANTITY_TEXT_MAX]);
 
 #endif

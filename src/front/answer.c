@@ -177,8 +177,6 @@ const struct hf_reply_ops hf_request_reply_ops = {.message = on_message, .finish
 
 void hf_request_orphan(struct hf_request *request) {
   if (request->waiting) {
-    struct hf_pieces nothing;
-    hf_pieces_init(&nothing);
     hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "the session was ended");
     struct hf_pieces text;
     hf_pieces_init(&text);

@@ -90,10 +90,10 @@ static void set_deadline(struct hf_peer *peer, struct hf_list *list, hf_time del
 
 static void peer_started(struct hf_front_http *front, struct MHD_Connection *mhd, void **ret_context) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-  struct hf_peer *peer = hf_calloc(1, sizeof(*peer));
+  struct hf_peer *peer = info ? hf_calloc(1, sizeof(*peer)) : NULL;
   *ret_context = peer;
   front->stats.connections++;
-  if (!peer || !info)
+  if (!peer)
     return;
   peer->front = front;
   peer->mhd = mhd;

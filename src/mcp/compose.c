@@ -60,11 +60,6 @@ int hf_compose_error(struct hf_buf *buf, struct hf_str id, int code, struct hf_s
   return end(&w);
 }
 
-int hf_compose_refusal(struct hf_buf *buf, const struct hf_refusal *refusal) {
-  struct hf_str id = {refusal->id_len ? refusal->id : NULL, refusal->id_len};
-  return hf_compose_error(buf, id, refusal->rpc_code, hf_str_from(refusal->why.text), (struct hf_str){NULL, 0});
-}
-
 int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, enum hf_era era, struct hf_str requested) {
   enum { DATA_MAX = 16 << 10, REQUESTED_MAX = 256 };
   if (requested.len > REQUESTED_MAX)

@@ -12,9 +12,6 @@ int hf_compose_notification(struct hf_buf *buf, struct hf_str method, struct hf_
 int hf_compose_result(struct hf_buf *buf, struct hf_str id, struct hf_str result);
 int hf_compose_error(struct hf_buf *buf, struct hf_str id, int code, struct hf_str message, struct hf_str data);
 
-/* The answer to a text that was refused. */
-int hf_compose_refusal(struct hf_buf *buf, const struct hf_refusal *refusal);
-
 /* -32022 with data.supported (the versions of the era, newest first: what server/discover says of it) and
  * data.requested. */
 int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, enum hf_era era, struct hf_str requested);

@@ -28,7 +28,6 @@ enum hf_rpc_code {
   HF_RPC_HEADER_MISMATCH = -32020,
   HF_RPC_MISSING_CAPABILITY = -32021,
   HF_RPC_UNSUPPORTED_VERSION = -32022,
-  HF_RPC_URL_ELICITATION_REQUIRED = -32042, /* legacy only */
 };
 
 #define HF_META_VERSION "io.modelcontextprotocol/protocolVersion"

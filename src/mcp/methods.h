@@ -64,8 +64,7 @@ struct hf_method_info {
   struct hf_str name; /* "tools/call" */
   unsigned flags;     /* enum hf_method_flag */
   enum hf_target target;
-  struct hf_str list;       /* the array in the result of a list method ("tools"); absent for others */
-  struct hf_str capability; /* what its receiver (of a notification: its sender) must have declared; absent: nothing */
+  struct hf_str list; /* the array in the result of a list method ("tools"); absent for others */
 };
 
 /* Returns HF_METHOD_UNKNOWN for a name that is not in the table. */

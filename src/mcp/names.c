@@ -186,21 +186,6 @@ int hf_names_add(struct hf_names *names, struct hf_str server, struct hf_str ori
   return HF_ERR_EXISTS;
 }
 
-int hf_names_add_fixed(struct hf_names *names, struct hf_str name, struct hf_name **ret_name) {
-  char key[2 * PART_MAX + 2];
-  size_t key_len;
-  if (!hf_name_legal(name))
-    return HF_ERR_INVALID;
-  if (hf_map_get(&names->by_exposed, name))
-    return HF_ERR_EXISTS;
-  struct hf_str none = {NULL, 0};
-  int r = pair_key(none, name, key, &key_len);
-  if (r < 0)
-    return r;
-  struct hf_str pair = {key, key_len};
-  return hf_map_get(&names->by_pair, pair) ? HF_ERR_EXISTS : insert(names, name, none, name, pair, ret_name);
-}
-
 struct hf_name *hf_names_find(const struct hf_names *names, struct hf_str exposed) {
   return hf_map_get(&names->by_exposed, exposed);
 }
@@ -211,13 +196,4 @@ struct hf_name *hf_names_find_pair(const struct hf_names *names, struct hf_str s
   if (original.len == 0 || pair_key(server, original, key, &key_len) < 0)
     return NULL;
   return hf_map_get(&names->by_pair, (struct hf_str){key, key_len});
-}
-
-void hf_names_remove(struct hf_names *names, struct hf_name *name) {
-  char key[2 * PART_MAX + 2];
-  size_t key_len;
-  if (pair_key(name->server, name->original, key, &key_len) == 0)
-    hf_map_remove(&names->by_pair, (struct hf_str){key, key_len});
-  hf_map_remove(&names->by_exposed, name->exposed);
-  free_name(name);
 }

@@ -16,9 +16,8 @@ enum { HF_NAME_MAX = 64 };
 
 struct hf_name {
   struct hf_str exposed;
-  struct hf_str server; /* absent for a fixed name (a route) */
+  struct hf_str server; /* absent if it was added without */
   struct hf_str original;
-  void *value; /* the caller's */
 };
 
 struct hf_names {
@@ -31,17 +30,12 @@ void hf_names_init(struct hf_names *names, size_t max);
 void hf_names_deinit(struct hf_names *names);
 
 /* Adds `original` of `server`, or finds it if it is there. An absent `server` adds no prefix. Returns 0, HF_ERR_LIMIT,
- * HF_ERR_INVALID (empty name) or HF_ERR_NOMEM. `ret_name` is valid until it is removed. */
+ * HF_ERR_INVALID (empty name) or HF_ERR_NOMEM. `ret_name` is valid as long as `names`. */
 int hf_names_add(struct hf_names *names, struct hf_str server, struct hf_str original, struct hf_name **ret_name);
-
-/* Adds a name exactly as it is. Returns also HF_ERR_EXISTS, and HF_ERR_INVALID for one that is not legal. */
-int hf_names_add_fixed(struct hf_names *names, struct hf_str name, struct hf_name **ret_name);
 
 /* NULL if there is none. */
 struct hf_name *hf_names_find(const struct hf_names *names, struct hf_str exposed);
 struct hf_name *hf_names_find_pair(const struct hf_names *names, struct hf_str server, struct hf_str original);
-
-void hf_names_remove(struct hf_names *names, struct hf_name *name);
 
 /* True for 1 to HF_NAME_MAX of [A-Za-z0-9_.-]. */
 bool hf_name_legal(struct hf_str name);

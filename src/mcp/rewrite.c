@@ -189,28 +189,20 @@ void hf_rewrite_set_id(struct hf_rewrite *rw, struct hf_str raw) {
   hf_rewrite_set_member(rw, 0, HF_STR("id"), raw);
 }
 
-static void set_text(struct hf_rewrite *rw, enum hf_field field, struct hf_str text) {
-  uint32_t node = rw->message->at[field];
+void hf_rewrite_set_name(struct hf_rewrite *rw, struct hf_str name) {
+  uint32_t node = rw->message->at[HF_FIELD_NAME];
   if (!node) {
     fail(rw, HF_ERR_INVALID);
     return;
   }
   struct hf_buf raw;
   hf_buf_init(&raw, TEXT_MAX);
-  int r = hf_json_escape(&raw, text);
+  int r = hf_json_escape(&raw, name);
   if (r < 0)
     fail(rw, r);
   else
     hf_rewrite_replace(rw, node, hf_buf_str(&raw));
   hf_buf_deinit(&raw);
-}
-
-void hf_rewrite_set_name(struct hf_rewrite *rw, struct hf_str name) {
-  set_text(rw, HF_FIELD_NAME, name);
-}
-
-void hf_rewrite_set_uri(struct hf_rewrite *rw, struct hf_str uri) {
-  set_text(rw, HF_FIELD_URI, uri);
 }
 
 void hf_rewrite_set_progress_token(struct hf_rewrite *rw, struct hf_str raw) {

@@ -50,9 +50,8 @@ void hf_rewrite_insert_element(struct hf_rewrite *rw, uint32_t array, struct hf_
 /* The id as raw JSON. A response or request without one gets one. */
 void hf_rewrite_set_id(struct hf_rewrite *rw, struct hf_str raw);
 
-/* params.name, params.uri: as text, escaped here. The message has the member. */
+/* params.name, as text, escaped here. The message has the member. */
 void hf_rewrite_set_name(struct hf_rewrite *rw, struct hf_str name);
-void hf_rewrite_set_uri(struct hf_rewrite *rw, struct hf_str uri);
 
 /* The token of a request (`_meta`, made where absent) or of a progress notification (params). Absent `raw` removes it.
  */

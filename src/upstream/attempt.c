@@ -279,7 +279,6 @@ static void take_response(struct hf_uplink *up, struct hf_outgoing *out, const s
     hf_attempt_finish(up, attempt, &evidence, message);
     return;
   }
-  up->late++;
   hf_log_event(up->loop->log, HF_LOG_DEBUG, "an answer came that nobody waits for", HF_LOG_STR("server", up->name),
                HF_LOG_STR("id", message->id));
 }
@@ -310,8 +309,6 @@ static void take_notification(struct hf_uplink *up, struct hf_outgoing *out, con
     struct hf_attempt_ref *attempt = find(up, message->progress_token);
     if (attempt)
       deliver(up, attempt, message);
-    else
-      up->late++;
     return;
   }
   struct hf_attempt_ref *about = NULL;

@@ -69,7 +69,6 @@ struct hf_uplink {
   struct hf_list posts;
   size_t calls; /* attempts of the owner, waiting ones too */
   uint64_t next_id;
-  uint64_t late; /* answers that nobody waited for any more */
   hf_time last_use;
   hf_time last_sign; /* of the server */
 

@@ -228,15 +228,6 @@ static void log__leaves_the_descriptor_as_it_was(void **state) {
   assert_int_equal(fcntl(fixture->out, F_GETFL) & O_NONBLOCK, 0);
 }
 
-static void log__parses_levels(void **state) {
-  (void)state;
-  enum hf_log_level level = HF_LOG_ERROR;
-  assert_int_equal(hf_log_level_parse(HF_STR("debug"), &level), 0);
-  assert_int_equal(level, HF_LOG_DEBUG);
-  assert_int_equal(hf_log_level_parse(HF_STR("warning"), &level), HF_ERR_INVALID);
-  assert_int_equal(level, HF_LOG_DEBUG);
-}
-
 static void log__needs_no_memory_to_write(void **state) {
   struct fixture *fixture = *state;
   unsigned long before = hf_alloc_count();
@@ -288,7 +279,6 @@ int main(void) {
       ON_SOCKET(log__loses_lines_rather_than_block),
       ON_SOCKET(log__finishes_a_torn_line_first),
       ON_PIPE(log__a_storm_of_warnings_is_a_few_lines),
-      cmocka_unit_test(log__parses_levels),
   };
   return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

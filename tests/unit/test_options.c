@@ -51,26 +51,21 @@ static void duration__reads_and_prints(void **state) {
   }
 }
 
-static void size__reads_and_prints(void **state) {
+static void size__reads_units(void **state) {
   (void)state;
   static const struct {
     const char *text;
     int r;
     uint64_t value;
-    const char *printed;
   } cases[] = {
-      {"16MiB", 0, 16777216, "16MiB"}, {"64KiB", 0, 65536, "64KiB"},  {"1000", 0, 1000, "1000"},
-      {"1kB", 0, 1000, "1000"},        {"10B", 0, 10, "10"},          {"0", 0, 0, "0"},
-      {"1Mb", HF_ERR_SYNTAX, 0, NULL}, {"x", HF_ERR_SYNTAX, 0, NULL}, {"99999999999GiB", HF_ERR_LIMIT, 0, NULL},
+      {"16MiB", 0, 16777216},    {"64KiB", 0, 65536},     {"1000", 0, 1000},
+      {"1kB", 0, 1000},          {"10B", 0, 10},          {"0", 0, 0},
+      {"1Mb", HF_ERR_SYNTAX, 0}, {"x", HF_ERR_SYNTAX, 0}, {"99999999999GiB", HF_ERR_LIMIT, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    uint64_t value = 1;
-    char text[HF_QUANTITY_TEXT_MAX];
+    uint64_t value = 0;
     assert_int_equal(hf_size_parse(hf_str_from(cases[i].text), &value), cases[i].r);
-    if (cases[i].r == 0) {
-      assert_int_equal(value, cases[i].value);
-      assert_string_equal(hf_size_print(value, text), cases[i].printed);
-    }
+    assert_int_equal(value, cases[i].value);
   }
 }
 
@@ -186,7 +181,7 @@ static void options__the_schema_is_json_and_names_every_option(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(duration__reads_and_prints),
-      cmocka_unit_test(size__reads_and_prints),
+      cmocka_unit_test(size__reads_units),
       cmocka_unit_test(nearest__finds_slips_and_no_more),
       cmocka_unit_test(options__every_default_is_within_its_bounds_and_parses),
       cmocka_unit_test(options__the_standard_profile_is_the_kernels_default),
