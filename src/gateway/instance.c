@@ -60,10 +60,9 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
 }
 
 static void forget_hello(struct hf_instance *instance) {
-  hf_free(instance->version);
   hf_free(instance->server_info);
   hf_free(instance->instructions);
-  instance->version = instance->server_info = instance->instructions = NULL;
+  instance->server_info = instance->instructions = NULL;
 }
 
 void hf_instance_free(struct hf_instance *instance) {
@@ -199,7 +198,7 @@ static void take_hello(struct hf_instance *instance, const struct hf_upstream_st
   forget_hello(instance);
   const struct hf_message *hello = status->hello;
   instance->era = status->era;
-  instance->version = copy_raw(status->version);
+  instance->version = hf_version_text(hf_version_parse(status->version));
   instance->capabilities = hf_capabilities_read(hf_message_raw(hello, HF_FIELD_RESULT_CAPABILITIES));
   struct hf_str info = hf_message_raw(hello, HF_FIELD_RESULT_SERVER_INFO);
   instance->server_info = copy_raw(info.ptr ? info : hf_message_raw(hello, HF_FIELD_META_SERVER_INFO));
@@ -360,7 +359,7 @@ void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind) {
 static void write_meta(const struct hf_instance *instance, struct hf_json_writer *w) {
   hf_json_write_key(w, "_meta");
   hf_json_write_object(w);
-  hf_json_write_member_str(w, HF_META_VERSION, hf_str_from(instance->version));
+  hf_json_write_member_str(w, HF_META_VERSION, instance->version);
   hf_json_write_member_raw(w, HF_META_CAPABILITIES, HF_STR("{}"));
   hf_json_write_member_raw(w, HF_META_CLIENT_INFO, HF_STR(HF_IMPLEMENTATION));
   hf_json_write_object_end(w);

@@ -34,10 +34,10 @@ struct hf_instance {
   enum hf_upstream_phase phase;
   enum hf_era era; /* and the rest of the hello, when READY */
   struct hf_capabilities capabilities;
-  char *version;      /* owned */
-  char *server_info;  /* raw object, owned, or NULL */
-  char *instructions; /* raw string, owned, or NULL */
-  char *reason;       /* why it is DOWN or PARKED, owned, or NULL */
+  struct hf_str version; /* constant; absent before the first hello */
+  char *server_info;     /* raw object, owned, or NULL */
+  char *instructions;    /* raw string, owned, or NULL */
+  char *reason;          /* why it is DOWN or PARKED, owned, or NULL */
   int64_t pid;
   uint64_t starts;
   hf_time retry_at;

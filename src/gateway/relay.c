@@ -43,7 +43,7 @@ static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exc
   const struct hf_instance *instance = exchange->target.instance;
   if (instance->era == HF_ERA_MODERN && exchange->era != HF_ERA_MODERN) {
     char raw[NUMBER_MAX];
-    int n = snprintf(raw, sizeof raw, "\"%s\"", instance->version);
+    int n = snprintf(raw, sizeof raw, "\"%.*s\"", HF_STR_FMT(instance->version));
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_VERSION), (struct hf_str){raw, (size_t)n});
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CAPABILITIES), HF_STR("{}"));
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_IMPLEMENTATION));

@@ -48,7 +48,7 @@ static void write_instance(struct hf_json_writer *w, struct hf_instance *instanc
   hf_json_write_member_str(w, "phase", hf_str_from(hf_upstream_phase_name(instance->phase)));
   if (instance->phase == HF_UPSTREAM_READY) {
     hf_json_write_member_str(w, "era", instance->era == HF_ERA_MODERN ? HF_STR("modern") : HF_STR("legacy"));
-    hf_json_write_member_str(w, "version", hf_str_from(instance->version ? instance->version : ""));
+    hf_json_write_member_str(w, "version", instance->version.ptr ? instance->version : HF_STR(""));
   }
   if (instance->reason)
     hf_json_write_member_str(w, "reason", hf_str_from(instance->reason));

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *const sim_tool_names[] = {"ro", "idem", "unsafe"};
 
@@ -169,6 +170,7 @@ static void op_revive(struct hf_upstream *head) {
 
 static void note_attempt(struct sim_server *s, struct hf_attempt_ref *ref, const char *text) {
   struct sim_gateway *sim = s->sim;
+  sim_check(sim->check, !strstr(text, "(null)"), "a request that names nothing", s->number);
   ref->number = ref->method == HF_METHOD_TOOLS_CALL || ref->method == HF_METHOD_PROMPTS_GET
                     ? sim_number_after(text, "\"n\":")
                     : -1;
