@@ -309,9 +309,10 @@ static int resolve_uri(struct hf_exchange *exchange, enum hf_list_kind kind, str
   return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
 }
 
-/* A name that no list has had yet may be one of a server that is down, or that changed without a word: the server is
- * the one whose name is in front, the longest of them. */
-static struct hf_server *find_by_prefix(struct hf_client *client, struct hf_str shown, struct hf_str *ret_own) {
+/* A name that no list has had yet may be one of a server that is disabled, or whose list has changed without a word:
+ * the server is the one whose name is in front, the longest of them. */
+static struct hf_server *find_by_prefix(struct hf_client *client, enum hf_list_kind kind, struct hf_str shown,
+                                        struct hf_str *ret_own) {
   struct hf_server *found = NULL;
   size_t longest = 0;
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
@@ -319,6 +320,9 @@ static struct hf_server *find_by_prefix(struct hf_client *client, struct hf_str 
     struct hf_str name = server->settings->name;
     if (name.len < longest || shown.len <= name.len + 2 || !hf_str_starts(shown, name) ||
         memcmp(shown.ptr + name.len, "__", 2) != 0)
+      continue;
+    const struct hf_instance *instance = hf_server_instance(server, client);
+    if (instance && instance->lists[kind].state != HF_LISTING_KNOWN)
       continue;
     found = server;
     longest = name.len;
@@ -344,7 +348,7 @@ static int find_server(struct hf_exchange *exchange, enum hf_list_kind kind, str
   }
   if (!hf_catalog_settle(client) && !exchange->wait_over)
     return HF_ERR_AGAIN;
-  *ret_server = find_by_prefix(client, shown, ret_own);
+  *ret_server = find_by_prefix(client, kind, shown, ret_own);
   return *ret_server ? 0 : HF_ERR_NOTFOUND;
 }
 
@@ -369,6 +373,8 @@ static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, st
   if (r < 0)
     return r;
   struct hf_instance *instance = hf_server_instance(server, exchange->client);
+  if (!instance && server->settings->disabled)
+    exchange->target.disabled_reason = server->settings->disabled_reason;
   if (!instance)
     return server->settings->disabled ? HF_ERR_UNAVAILABLE : HF_ERR_LIMIT;
   if (is_hidden(instance, kind, own))
