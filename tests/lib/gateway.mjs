@@ -55,10 +55,19 @@ export function collect(stream) {
     collector.text += text;
     for (const look of [...waiting]) look(false);
   });
-  stream.on('close', () => {
-    for (const look of [...waiting]) look(true);
+  collector.end = new Promise((resolve) => {
+    stream.on('close', () => {
+      for (const look of [...waiting]) look(true);
+      resolve();
+    });
   });
   return collector;
+}
+
+// Throws if a sanitizer of the build under test has spoken.
+export function checkSanitizers(text) {
+  const match = /(ERROR: \w*Sanitizer|runtime error:|SUMMARY: \w*Sanitizer)/.exec(text);
+  if (match) throw new Error(`a sanitizer reports:\n${text.slice(Math.max(0, match.index - 300), match.index + 4000)}`);
 }
 
 // Starts `holdfast serve` on a free port with `config` (an object). `gateway.url(server)` is its endpoint.
@@ -86,7 +95,9 @@ export async function serve(config, { defer, comment, args = [], env = {} }) {
   };
   defer(async () => {
     await gateway.stop();
+    await log.end;
     comment?.(log.text.slice(-4000));
+    checkSanitizers(log.text);
   });
   const [, address] = await log.until(/listening.*?address"?[=:]\s*"?([\d.]+:\d+)/);
   gateway.address = address;

@@ -11,6 +11,7 @@ export async function test(name, body, { timeoutMs = 20000 } = {}) {
   const late = new Promise((resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`not done within ${timeoutMs} ms`)), timeoutMs);
   });
+  const began = Date.now();
   let problem = null;
   try {
     await Promise.race([body(context), late]);
@@ -25,12 +26,13 @@ export async function test(name, body, { timeoutMs = 20000 } = {}) {
       problem ??= error;
     }
   }
-  report(name, problem, notes);
+  report(name, problem, notes, Date.now() - began);
 }
 
-export function report(name, problem, notes = []) {
+export function report(name, problem, notes = [], ms = 0) {
   count++;
   console.log(`${problem ? 'not ok' : 'ok'} ${count} - ${name}`);
+  if (ms > 3000) console.log(`# it took ${ms} ms`);
   if (problem) {
     failures++;
     for (const line of [problem.stack ?? problem, ...notes].join('\n').split('\n')) console.log(`# ${line}`);

@@ -78,7 +78,7 @@ export function servers(dir) {
     },
     calc: {
       settings: script('@coo-quack/calc-mcp', 'dist/index.js'),
-      call: { name: 'math', arguments: { action: 'evaluate', expression: '6 * 7' } },
+      call: { name: 'math', arguments: { action: 'eval', expression: '6 * 7' } },
       expect: /42/,
     },
   };

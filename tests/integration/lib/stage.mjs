@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { binary, chaos, collect, ended, eventually, scratch, startChaos, writeConfig } from '../../lib/gateway.mjs';
+import { binary, chaos, checkSanitizers, collect, ended, eventually, scratch, startChaos, writeConfig } from '../../lib/gateway.mjs';
 import { HttpClient, StdioClient } from './client.mjs';
 import { HttpUpstream, PipeUpstream, ledgerCount } from './upstream.mjs';
 import { clientSteps } from './client_steps.mjs';
@@ -195,14 +195,19 @@ export class Stage {
     this.gateway.address = address;
   }
 
+  // A second signal ends what still drains: no case is about that by chance.
   async stopGateway() {
     if (!this.gateway) return;
-    const { child } = this.gateway;
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), 3000);
-    await ended(child);
-    clearTimeout(timer);
+    const { child, log } = this.gateway;
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      const timers = [setTimeout(() => child.kill('SIGTERM'), 200), setTimeout(() => child.kill('SIGKILL'), 5000)];
+      const got = await ended(child);
+      timers.forEach(clearTimeout);
+      if (got === 'SIGKILL') throw new Error('the gateway did not end');
+    }
+    await log.end;
+    checkSanitizers(log.text);
   }
 
   journal() {
