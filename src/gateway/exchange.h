@@ -36,6 +36,7 @@ struct hf_target_tool {
   struct hf_param_headers headers; /* in the exchange's arena */
   const struct hf_policy *policy;
   const struct hf_strings *transient_errors; /* likewise */
+  struct hf_str disabled_reason;             /* if there is no instance for that; borrowed from the settings */
 };
 
 struct hf_exchange {

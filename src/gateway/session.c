@@ -239,6 +239,18 @@ static bool headers_agree(struct hf_exchange *exchange) {
   return false;
 }
 
+static void answer_disabled(struct hf_exchange *exchange) {
+  struct hf_buf text;
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  (void)hf_buf_printf(
+      &text,
+      "The server of this tool is disabled (%.*s). Nothing was executed. Repeating the call won't help: "
+      "the person who runs the gateway has to mend this. Go on without this tool.",
+      HF_STR_FMT(exchange->target.disabled_reason));
+  hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+}
+
 static void route(struct hf_exchange *exchange) {
   int r = hf_catalog_resolve(exchange);
   if (r == HF_ERR_AGAIN) {
@@ -252,9 +264,7 @@ static void route(struct hf_exchange *exchange) {
     hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'params.ref' must name a prompt or a resource"),
                       (struct hf_str){NULL, 0});
   } else if (r == HF_ERR_UNAVAILABLE) {
-    hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR,
-                              HF_STR("The server of this tool is disabled in the gateway's configuration. Nothing was "
-                                     "executed. Go on without this tool."));
+    answer_disabled(exchange);
   } else if (r < 0) {
     hf_outcome_answer_refusal(
         exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR,
