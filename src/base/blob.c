@@ -89,6 +89,20 @@ void hf_pieces_move(struct hf_pieces *to, struct hf_pieces *from) {
   hf_pieces_init(from);
 }
 
+size_t hf_pieces_after(const struct hf_pieces *pieces, size_t skip, struct hf_str ret_parts[HF_PIECES_MAX]) {
+  size_t count = 0;
+  for (size_t i = 0; i < pieces->count; i++) {
+    struct hf_str bytes = pieces->piece[i].bytes;
+    if (skip >= bytes.len) {
+      skip -= bytes.len;
+      continue;
+    }
+    ret_parts[count++] = (struct hf_str){bytes.ptr + skip, bytes.len - skip};
+    skip = 0;
+  }
+  return count;
+}
+
 int hf_pieces_join(const struct hf_pieces *pieces, struct hf_buf *buf) {
   int r = hf_buf_reserve(buf, pieces->len);
   for (size_t i = 0; r == 0 && i < pieces->count; i++)

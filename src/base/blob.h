@@ -47,6 +47,9 @@ int hf_pieces_add_copy(struct hf_pieces *pieces, struct hf_str s);
 /* Moves: `from` is left empty, what `to` held is released. */
 void hf_pieces_move(struct hf_pieces *to, struct hf_pieces *from);
 
+/* What is left behind the first `skip` bytes, as runs: for a writer that takes it bit by bit. Returns how many. */
+size_t hf_pieces_after(const struct hf_pieces *pieces, size_t skip, struct hf_str ret_parts[HF_PIECES_MAX]);
+
 /* Joins all bytes into `buf` (for small messages and tests). */
 int hf_pieces_join(const struct hf_pieces *pieces, struct hf_buf *buf);
 

@@ -150,21 +150,14 @@ static void set_stall_timer(struct hf_front_stdio *front) {
 }
 
 static ssize_t write_frame(int fd, const struct frame *frame) {
+  struct hf_str parts[HF_PIECES_MAX];
   struct iovec iov[HF_PIECES_MAX];
-  int count = 0;
-  size_t skip = frame->written;
-  for (size_t i = 0; i < frame->line.count; i++) {
-    struct hf_str bytes = frame->line.piece[i].bytes;
-    if (skip >= bytes.len) {
-      skip -= bytes.len;
-      continue;
-    }
-    iov[count++] = (struct iovec){(void *)(uintptr_t)(bytes.ptr + skip), bytes.len - skip};
-    skip = 0;
-  }
+  size_t count = hf_pieces_after(&frame->line, frame->written, parts);
+  for (size_t i = 0; i < count; i++)
+    iov[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
   ssize_t n;
   do {
-    n = writev(fd, iov, count);
+    n = writev(fd, iov, (int)count);
   } while (n < 0 && errno == EINTR);
   return n;
 }

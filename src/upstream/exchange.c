@@ -46,19 +46,13 @@ static bool is_written(const struct hf_http_exchange *exchange) {
 
 /* What is left to write, as parts. */
 static size_t unwritten(const struct hf_http_exchange *exchange, struct hf_str *parts) {
+  struct hf_str head = hf_buf_str(&exchange->head);
   size_t skip = exchange->written;
   size_t count = 0;
-  size_t pieces = exchange->body ? exchange->body->count : 0;
-  for (size_t i = 0; i <= pieces; i++) {
-    struct hf_str part = i == 0 ? hf_buf_str(&exchange->head) : exchange->body->piece[i - 1].bytes;
-    if (skip >= part.len) {
-      skip -= part.len;
-      continue;
-    }
-    parts[count++] = (struct hf_str){part.ptr + skip, part.len - skip};
-    skip = 0;
-  }
-  return count;
+  if (skip < head.len)
+    parts[count++] = (struct hf_str){head.ptr + skip, head.len - skip};
+  skip -= skip < head.len ? skip : head.len;
+  return exchange->body ? count + hf_pieces_after(exchange->body, skip, parts + count) : count;
 }
 
 static void on_readable(void *user, struct hf_connection *connection);

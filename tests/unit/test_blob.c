@@ -119,6 +119,27 @@ static void pieces__join_fails_whole(void **state) {
   hf_pieces_deinit(&pieces);
 }
 
+static void pieces__after_some_bytes_is_what_is_left(void **state) {
+  (void)state;
+  static const struct {
+    size_t skip;
+    size_t count;
+    const char *first;
+  } rows[] = {{0, 3, "abc"}, {2, 3, "c"}, {3, 2, "d"}, {4, 1, "ef"}, {5, 1, "f"}, {6, 0, NULL}};
+  struct hf_pieces pieces;
+  hf_pieces_init(&pieces);
+  assert_int_equal(hf_pieces_add_copy(&pieces, HF_STR("abc")), 0);
+  assert_int_equal(hf_pieces_add_copy(&pieces, HF_STR("d")), 0);
+  assert_int_equal(hf_pieces_add_copy(&pieces, HF_STR("ef")), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_str parts[HF_PIECES_MAX];
+    assert_int_equal(hf_pieces_after(&pieces, rows[i].skip, parts), rows[i].count);
+    if (rows[i].first)
+      assert_true(hf_str_equal(parts[0], hf_str_from(rows[i].first)));
+  }
+  hf_pieces_deinit(&pieces);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blob__takes_the_memory_of_a_buffer),
@@ -128,6 +149,7 @@ int main(void) {
       cmocka_unit_test(pieces__refuse_more_than_their_maximum),
       cmocka_unit_test(pieces__move_leaves_the_source_empty),
       cmocka_unit_test(pieces__join_fails_whole),
+      cmocka_unit_test(pieces__after_some_bytes_is_what_is_left),
   };
   return cmocka_run_group_tests_name("blob", tests, NULL, NULL);
 }
