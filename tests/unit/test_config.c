@@ -439,6 +439,31 @@ static void config__any_allocation_may_fail(void **state) {
   assert_true(passed);
 }
 
+static void config__the_counts_of_servers_and_patterns_are_bounded(void **state) {
+  (void)state;
+  struct hf_buf yaml;
+  struct loaded l;
+  hf_buf_init(&yaml, 1 << 20);
+  hf_buf_printf(&yaml, "mcpServers:\n");
+  for (int i = 0; i < 1025; i++)
+    hf_buf_printf(&yaml, "  s%d: { command: x }\n", i);
+  hf_buf_append(&yaml, "", 1);
+  load(&l, yaml.data);
+  assert_int_equal(l.r, HF_ERR_INVALID);
+  assert_non_null(strstr(l.text.data, "a mapping of at most 1024 servers is needed here"));
+  unload(&l);
+  hf_buf_reset(&yaml, 1 << 20);
+  hf_buf_printf(&yaml, "mcpServers: { s: { command: x } }\ntools:\n");
+  for (int i = 0; i < 2049; i++)
+    hf_buf_printf(&yaml, "  s__t%d: { safety: read_only }\n", i);
+  hf_buf_append(&yaml, "", 1);
+  load(&l, yaml.data);
+  assert_int_equal(l.r, HF_ERR_INVALID);
+  assert_non_null(strstr(l.text.data, "a mapping of at most 2048 patterns is needed here"));
+  unload(&l);
+  hf_buf_deinit(&yaml);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(config__takes_a_client_file_as_it_is),
@@ -448,6 +473,7 @@ int main(void) {
       cmocka_unit_test(config__an_unknown_key_has_its_place_and_a_suggestion),
       cmocka_unit_test(config__tells_every_error_at_once),
       cmocka_unit_test(config__the_count_of_problems_is_bounded),
+      cmocka_unit_test(config__the_counts_of_servers_and_patterns_are_bounded),
       cmocka_unit_test(config__names_the_bound_that_is_passed),
       cmocka_unit_test(config__syntax_errors_have_a_place),
       cmocka_unit_test(config__listens_beyond_loopback_only_with_tokens),

@@ -237,9 +237,34 @@ static void control__place_follows_the_environment(void **state) {
   free(path);
 }
 
+static void control__a_caller_too_many_is_closed_and_the_others_are_answered(void **state) {
+  enum { MOST = 16 };
+  struct fixture *f = *state;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fds[MOST + 1];
+  memcpy(address.sun_path, f->path, strlen(f->path));
+  for (size_t i = 0; i <= MOST; i++) {
+    fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(connect(fds[i], (const struct sockaddr *)&address, sizeof address), 0);
+    for (int turn = 0; turn < 10; turn++)
+      uv_run(&f->uv, UV_RUN_NOWAIT);
+  }
+  char byte;
+  assert_int_equal(read(fds[MOST], &byte, 1), 0);
+  assert_int_equal(read(fds[MOST - 1], &byte, 1), -1);
+  close(fds[0]);
+  for (int turn = 0; turn < 10; turn++)
+    uv_run(&f->uv, UV_RUN_NOWAIT);
+  ask(f, "{\"op\":\"status\"}", "[{\"op\":\"status\"}]");
+  for (size_t i = 1; i <= MOST; i++)
+    close(fds[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(control__a_question_gets_its_answer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__a_caller_too_many_is_closed_and_the_others_are_answered, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(control__line_breaks_in_question_and_answer_are_no_ends_of_them, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(control__only_the_owner_may_touch_the_socket, set_up, tear_down),

@@ -314,6 +314,27 @@ static void stdio__abort_before_the_write_takes_it_back(void **state) {
   close_bed(&bed);
 }
 
+static void stdio__a_child_that_reads_nothing_has_a_bounded_queue(void **state) {
+  (void)state;
+  enum { MOST = 16384 };
+  static struct hf_outgoing outs[MOST];
+  struct bed bed;
+  open_bed(&bed, "sh", "exec sleep 1000");
+  assert_true(run_until(&bed, &bed.opened));
+  size_t count = 0;
+  int r = 0;
+  for (; r == 0 && count < MOST; count++) {
+    outs[count] = (struct hf_outgoing){0};
+    assert_int_equal(hf_pieces_add_copy(&outs[count].text, HF_STR("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}")), 0);
+    r = bed.transport->ops->send(bed.transport, &outs[count]);
+  }
+  assert_int_equal(r, HF_ERR_LIMIT);
+  assert_in_range(count, 4096, 8192); /* what fits the pipe comes on top */
+  close_bed(&bed);
+  for (size_t i = 0; i < count; i++)
+    hf_pieces_deinit(&outs[i].text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stdio__tells_each_request_and_takes_each_answer),
@@ -322,6 +343,7 @@ int main(void) {
       cmocka_unit_test(stdio__death_in_flight_tells_what_was_handed_over),
       cmocka_unit_test(stdio__reads_go_on_while_writes_wait),
       cmocka_unit_test(stdio__oversize_answer_fails_its_call_alone),
+      cmocka_unit_test(stdio__a_child_that_reads_nothing_has_a_bounded_queue),
       cmocka_unit_test(stdio__line_breaks_inside_a_message_are_taken_out),
       cmocka_unit_test(stdio__close_ends_a_child_that_ignores_it),
       cmocka_unit_test(stdio__close_lets_a_polite_child_leave),

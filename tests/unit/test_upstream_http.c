@@ -288,16 +288,17 @@ static struct hf_server_settings settings_for(char *url, size_t size, int port) 
                                      .max_message = 32 << 20};
 }
 
-static void bench_open(struct bench *bench) {
+static void bench_open(struct bench *bench, enum hf_instance_mode instance) {
   char url[80];
   struct hf_server_settings settings = settings_for(url, sizeof url, bench->server.port);
+  settings.instance = instance;
   struct hf_error err;
   assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &bench->transport, &err), 0);
 }
 
 static struct bench *bench_of(const struct row *rows, size_t row_count) {
   struct bench *bench = bench_new(rows, row_count);
-  bench_open(bench);
+  bench_open(bench, HF_INSTANCE_SHARED);
   return bench;
 }
 #define BENCH(rows) bench_of((rows), sizeof(rows) / sizeof *(rows))
@@ -497,7 +498,7 @@ static void http__reports_a_refused_connection(void **state) {
   (void)state;
   struct bench *bench = bench_new(NULL, 0);
   bench->server.port = 1;
-  bench_open(bench);
+  bench_open(bench, HF_INSTANCE_SHARED);
   call(bench);
   assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_CONNECT_REFUSED);
   assert_false(bench->a.complete);
@@ -724,6 +725,45 @@ static void http__hears_the_servers_own_stream_and_opens_it_again(void **state) 
   assert_true(request_has(bench, 1, "Last-Event-ID: 5\r\n"));
   assert_string_equal(bench->stream.message[0], "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"ping\"}");
   bench_free(bench);
+}
+
+/* A server that may ask its client something puts it on its own stream, and what comes before the stream is lost. */
+static void http__a_call_waits_for_the_stream_of_a_server_that_may_ask(void **state) {
+  (void)state;
+  static const char *const answers[] = {SSE_HEAD, NO_STREAM, NULL};
+  for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    const struct row rows[] = {{answers[i], KEEP}, {JSON_7, KEEP}};
+    struct bench *bench = bench_new(rows, 2);
+    bench_open(bench, HF_INSTANCE_SESSION);
+    bench->transport->ops->settle(bench->transport, HF_ERA_LEGACY, HF_STR("2025-06-18"));
+    call(bench);
+    assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+    assert_true(request_has(bench, 0, "GET /mcp"));
+    assert_true(request_has(bench, 1, "POST /mcp"));
+    bench_free(bench);
+  }
+}
+
+static void http__what_no_server_can_ask_about_waits_for_no_stream(void **state) {
+  (void)state;
+  static const struct {
+    enum hf_instance_mode instance;
+    enum hf_method method;
+  } cases[] = {{HF_INSTANCE_SHARED, HF_METHOD_TOOLS_CALL}, {HF_INSTANCE_SESSION, HF_METHOD_TOOLS_LIST}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct row rows[] = {{NULL, KEEP}, {JSON_7, KEEP}};
+    struct bench *bench = bench_new(rows, 2);
+    bench_open(bench, cases[i].instance);
+    bench->transport->ops->settle(bench->transport, HF_ERA_LEGACY, HF_STR("2025-06-18"));
+    while (bench->server.executed == 0)
+      run_for(bench, 1);
+    hf_time before = hf_clock_now();
+    send_text(bench, &bench->out_a, 7, cases[i].method, HF_STR("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\"}"));
+    run_until(bench, &bench->a.dones);
+    assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+    assert_true(hf_clock_now() - before < HF_MS(400));
+    bench_free(bench);
+  }
 }
 
 static void http__resumes_a_broken_legacy_answer(void **state) {
@@ -1031,6 +1071,29 @@ static void http__reports_opened_later(void **state) {
   bench_free(bench);
 }
 
+static void http__queues_no_more_than_its_limit(void **state) {
+  (void)state;
+  enum { MOST = 1100 };
+  static struct hf_outgoing outs[MOST];
+  const struct row rows[] = {{NULL, KEEP}, {NULL, KEEP}};
+  struct bench *bench = BENCH(rows);
+  for (size_t i = 0; i < MOST; i++) {
+    outs[i] = (struct hf_outgoing){
+        .is_request = true, .id = i, .method = HF_METHOD_PING, .connect_by = hf_clock_now() + HF_SECONDS(30)};
+    hf_pieces_add_copy(&outs[i].text, HF_STR("{}"));
+    assert_int_equal(bench->transport->ops->send(bench->transport, &outs[i]), 0);
+  }
+  const struct seen *seen = seen_of(bench, &outs[0]);
+  run_for(bench, 20);
+  assert_int_equal(seen->dones, MOST - 1024);
+  assert_int_equal(seen->evidence.kind, HF_EVIDENCE_LOCAL_LIMIT);
+  for (size_t i = 0; i < 1024; i++) {
+    bench->transport->ops->abort(bench->transport, &outs[i]);
+    hf_pieces_deinit(&outs[i].text);
+  }
+  bench_free(bench);
+}
+
 int main(void) {
   /* The servers here are on loopback, whatever proxy the machine wants for others. */
   unsetenv("http_proxy");
@@ -1056,10 +1119,13 @@ int main(void) {
       cmocka_unit_test(http__forgets_a_session),
       cmocka_unit_test(http__what_was_sent_in_a_session_carries_its_id),
       cmocka_unit_test(http__hears_the_servers_own_stream_and_opens_it_again),
+      cmocka_unit_test(http__a_call_waits_for_the_stream_of_a_server_that_may_ask),
+      cmocka_unit_test(http__what_no_server_can_ask_about_waits_for_no_stream),
       cmocka_unit_test(http__resumes_a_broken_legacy_answer),
       cmocka_unit_test(http__gives_up_a_broken_answer_without_event_ids),
       cmocka_unit_test(http__sends_modern_headers),
       cmocka_unit_test(http__queues_beyond_its_connections_until_the_deadline),
+      cmocka_unit_test(http__queues_no_more_than_its_limit),
       cmocka_unit_test(http__reads_a_large_result_without_a_long_turn),
       cmocka_unit_test(http__refuses_a_message_beyond_its_limit),
       cmocka_unit_test(http__sends_a_large_request_whole),
