@@ -5,8 +5,8 @@
 #include "daemon/options.h"
 #include "daemon/server_config.h"
 #include "daemon/tool_config.h"
+#include "front/guard.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,23 +63,8 @@ static bool is_client_file(const struct hf_node *root) {
   return servers && known == 0;
 }
 
-static bool is_loopback(struct hf_str host) {
-  char text[INET6_ADDRSTRLEN];
-  struct in_addr v4;
-  struct in6_addr v6;
-  if (hf_str_equal(host, HF_STR("localhost")))
-    return true;
-  if (host.len >= sizeof text)
-    return false;
-  memcpy(text, host.ptr, host.len);
-  text[host.len] = '\0';
-  if (inet_pton(AF_INET, text, &v4) == 1)
-    return (ntohl(v4.s_addr) >> 24) == 127;
-  return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
 static void check_listen(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
-  if (!s->listen_host.ptr || is_loopback(s->listen_host) || s->principal_count)
+  if (!s->listen_host.ptr || hf_guard_is_loopback(s->listen_host) || s->principal_count)
     return;
   const struct hf_node *node = hf_node_get(root, HF_STR("listen"));
   hf_problems_error(

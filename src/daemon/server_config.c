@@ -1,5 +1,7 @@
 #include "daemon/server_config.h"
 
+#include "mcp/field_value.h"
+
 #include <stdio.h>
 
 enum { NAME_MAX_BYTES = 128, SERVERS_MAX = 1024, SHOWN_MAX = 60, WHERE_MAX = 96 };
@@ -139,16 +141,6 @@ static bool server_foreign(const struct hf_reader *reader, const struct hf_node 
   return known;
 }
 
-static bool is_header_name(struct hf_str name) {
-  for (size_t i = 0; i < name.len; i++) {
-    char c = name.ptr[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-      return false;
-  }
-  return name.len > 0;
-}
-
 static bool is_ours(struct hf_str name) {
   static const char *const ours[] = {"Host",
                                      "Content-Length",
@@ -182,7 +174,7 @@ static bool has_control(struct hf_str s) {
 static void check_headers(const struct hf_reader *reader, const struct hf_node *headers,
                           const struct hf_server_settings *server) {
   for (const struct hf_node *h = headers ? headers->first : NULL; h; h = h->next) {
-    if (!is_header_name(h->key))
+    if (!hf_field_name_valid(h->key))
       hf_problems_error(reader->problems, h->place, "headers: '%.*s' is no header name", shown_len(h->key), h->key.ptr);
     else if (is_ours(h->key))
       hf_problems_error(reader->problems, h->place, "headers: '%.*s' is set by holdfast itself", shown_len(h->key),

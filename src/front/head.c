@@ -1,6 +1,7 @@
 #include "front/head.h"
 
 #include "base/error.h"
+#include "mcp/field_value.h"
 
 static const struct {
   struct hf_str name;
@@ -10,12 +11,6 @@ static const struct {
     HF_HEAD_LIST(HF_HEAD_ROW)
 #undef HF_HEAD_ROW
 };
-
-static bool is_token_char(unsigned char c) {
-  if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-    return true;
-  return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
-}
 
 static bool is_value_char(unsigned char c) {
   return c == '\t' || (c >= 0x20 && c != 0x7f);
@@ -74,7 +69,7 @@ const char *hf_head_lines(struct hf_str block, size_t *ret_fields) {
       return NULL;
     }
     size_t name = at;
-    while (at < block.len && is_token_char((unsigned char)block.ptr[at]))
+    while (at < block.len && hf_field_name_byte(block.ptr[at]))
       at++;
     if (at == name || at == block.len || block.ptr[at] != '\0')
       return block.ptr[name] == ' ' || block.ptr[name] == '\t' ? "folded header line" : "malformed header name";

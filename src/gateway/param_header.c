@@ -18,17 +18,6 @@ struct reading {
   struct hf_str path[HF_PARAM_PATH_MAX];
 };
 
-static bool is_token(struct hf_str s) {
-  static const char marks[] = "!#$%&'*+-.^_`|~";
-  for (size_t i = 0; i < s.len; i++) {
-    char c = s.ptr[i];
-    bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!alnum && (c == '\0' || !strchr(marks, c)))
-      return false;
-  }
-  return s.len > 0;
-}
-
 static bool is_primitive(const struct reading *r, uint32_t schema) {
   uint32_t type;
   if (hf_json_member(r->doc, schema, HF_STR("type"), &type) < 0)
@@ -39,7 +28,7 @@ static bool is_primitive(const struct reading *r, uint32_t schema) {
 
 static int add_header(struct reading *r, uint32_t schema, uint32_t annotation, size_t depth) {
   struct hf_str suffix;
-  if (hf_json_string(r->doc, annotation, r->arena, &suffix) < 0 || !is_token(suffix))
+  if (hf_json_string(r->doc, annotation, r->arena, &suffix) < 0 || !hf_field_name_valid(suffix))
     return hf_error_set(r->reterr, HF_ERR_INVALID, "an x-mcp-header is no header name");
   if (!is_primitive(r, schema))
     return hf_error_set(r->reterr, HF_ERR_INVALID,

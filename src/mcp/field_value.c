@@ -6,6 +6,13 @@ static const struct hf_str prefix = {"=?base64?", 9};
 static const struct hf_str suffix = {"?=", 2};
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+bool hf_field_name_valid(struct hf_str name) {
+  for (size_t i = 0; i < name.len; i++)
+    if (!hf_field_name_byte(name.ptr[i]))
+      return false;
+  return name.len > 0;
+}
+
 static bool ends_with(struct hf_str s, struct hf_str end) {
   return s.len >= end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
 }

@@ -1,6 +1,7 @@
 #include "upstream/http1.h"
 
 #include "base/error.h"
+#include "mcp/field_value.h"
 
 enum state {
   STATUS_LINE,
@@ -20,19 +21,6 @@ enum state {
 
 enum { KEEP_HEAD_BYTES = 4096, CHUNK_DIGITS_MAX = 15, CHUNK_EXTENSION_MAX = 1024 };
 
-static bool is_token_char(char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-    return true;
-  return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
-}
-
-static bool is_token(struct hf_str s) {
-  for (size_t i = 0; i < s.len; i++)
-    if (!is_token_char(s.ptr[i]))
-      return false;
-  return s.len > 0;
-}
-
 static bool is_field_value(struct hf_str s) {
   for (size_t i = 0; i < s.len; i++) {
     unsigned char c = (unsigned char)s.ptr[i];
@@ -43,7 +31,7 @@ static bool is_field_value(struct hf_str s) {
 }
 
 int hf_http1_write_start(struct hf_buf *buf, struct hf_str method, struct hf_str target) {
-  if (!is_token(method) || target.len == 0)
+  if (!hf_field_name_valid(method) || target.len == 0)
     return HF_ERR_INVALID;
   for (size_t i = 0; i < target.len; i++)
     if (target.ptr[i] <= 0x20 || target.ptr[i] >= 0x7f)
@@ -60,7 +48,7 @@ int hf_http1_write_start(struct hf_buf *buf, struct hf_str method, struct hf_str
 }
 
 int hf_http1_write_header(struct hf_buf *buf, struct hf_str name, struct hf_str value) {
-  if (!is_token(name) || !is_field_value(value))
+  if (!hf_field_name_valid(name) || !is_field_value(value))
     return HF_ERR_INVALID;
   int r = hf_buf_append_str(buf, name);
   if (r == 0)
@@ -198,7 +186,7 @@ static int parse_header_line(struct hf_http1_reader *reader, struct hf_str line)
     return fail(reader, HF_HTTP1_FAULT_HEADER);
   struct hf_str name = {line.ptr, (size_t)(colon - line.ptr)};
   struct hf_str value = hf_str_trim((struct hf_str){colon + 1, line.len - name.len - 1});
-  if (!is_token(name) || !is_field_value(value))
+  if (!hf_field_name_valid(name) || !is_field_value(value))
     return fail(reader, HF_HTTP1_FAULT_HEADER);
   if (reader->line_count == HF_HTTP1_HEADERS_MAX)
     return fail(reader, HF_HTTP1_FAULT_HEADER_COUNT);

@@ -67,8 +67,22 @@ static void field_value__decodes_strictly(void **state) {
   }
 }
 
+static void field_name__is_a_token(void **state) {
+  (void)state;
+  static const char allowed[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  for (int c = 0; c < 256; c++) {
+    char byte = (char)c;
+    assert_int_equal(hf_field_name_byte(byte), c != 0 && strchr(allowed, c) != NULL);
+    assert_int_equal(hf_field_name_valid((struct hf_str){&byte, 1}), hf_field_name_byte(byte));
+  }
+  assert_true(hf_field_name_valid(HF_STR("Mcp-Param-Region")));
+  assert_false(hf_field_name_valid(HF_STR("a b")));
+  assert_false(hf_field_name_valid(HF_STR("")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(field_name__is_a_token),
       cmocka_unit_test(field_value__encodes_as_the_specification_says),
       cmocka_unit_test(field_value__decodes_strictly),
   };
