@@ -183,10 +183,7 @@ static void mark_changed(struct hf_gateway *gateway, const struct hf_instance *i
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
-    bool sees = !instance || (instance->client ? instance->client == client
-                                               : !client->server || hf_str_equal(hf_str_from(client->server),
-                                                                                 instance->settings->name));
-    if (sees)
+    if (!instance || hf_client_sees(client, instance))
       client->changed |= kinds;
   }
   hf_job_defer(gateway->loop, &gateway->announce);

@@ -135,6 +135,12 @@ struct hf_server *hf_client_next_server(const struct hf_client *client, struct h
   return next == &gateway->servers ? NULL : HF_CONTAINER_OF(next, struct hf_server, link);
 }
 
+bool hf_client_sees(const struct hf_client *client, const struct hf_instance *instance) {
+  if (instance->client)
+    return instance->client == client;
+  return !client->server || hf_str_equal(hf_str_from(client->server), instance->settings->name);
+}
+
 void hf_client_notify(struct hf_client *client, struct hf_pieces *text) {
   client->ops->notify(client, client->owner, text);
 }

@@ -35,6 +35,9 @@ struct hf_client {
 /* The servers in the client's sight, in order: NULL starts, NULL ends. */
 struct hf_server *hf_client_next_server(const struct hf_client *client, struct hf_server *after);
 
+/* True if what this instance lists is in the client's sight. */
+bool hf_client_sees(const struct hf_client *client, const struct hf_instance *instance);
+
 /* A message that belongs to no exchange. `text` is taken. */
 void hf_client_notify(struct hf_client *client, struct hf_pieces *text);
 

@@ -192,12 +192,6 @@ static void deliver_update(struct hf_instance *instance, const struct hf_message
   }
 }
 
-static bool sees(const struct hf_client *client, const struct hf_instance *instance) {
-  if (instance->client)
-    return instance->client == client;
-  return !client->server || hf_str_equal(hf_str_from(client->server), instance->settings->name);
-}
-
 void hf_subscription_deliver(struct hf_instance *instance, const struct hf_message *message) {
   if (message->method == HF_METHOD_RESOURCES_UPDATED) {
     deliver_update(instance, message);
@@ -209,7 +203,7 @@ void hf_subscription_deliver(struct hf_instance *instance, const struct hf_messa
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &instance->gateway->clients) {
     struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
-    if (client->era != HF_ERA_LEGACY || !client->initialized || !sees(client, instance))
+    if (client->era != HF_ERA_LEGACY || !client->initialized || !hf_client_sees(client, instance))
       continue;
     if (message->method == HF_METHOD_LOG_MESSAGE && hf_log_level_of(message) < client->log_level)
       continue;
