@@ -83,9 +83,9 @@ static void http_settle(struct hf_transport *transport, enum hf_era era, struct 
 
 static void http_forget_session(struct hf_transport *transport) {
   struct hf_http *http = http_of(transport);
+  hf_http_stream_stop(&http->stream);
   /* What was sent in it goes with its id: without one, its refusal would not tell that the session was lost. */
   hf_post_begin_ready(http);
-  hf_http_stream_stop(&http->stream);
   hf_buf_reset(&http->session, HF_SESSION_ID_MAX);
   hf_buf_reset(&http->version, VERSION_TEXT_MAX);
   http->era = HF_ERA_UNKNOWN;
@@ -293,6 +293,7 @@ static int copy_settings(struct hf_http *http, const struct hf_server_settings *
       .max_connections = http->max_connections,
       .max_waiting = WAITING_MAX,
   };
+  http->may_ask = settings->instance == HF_INSTANCE_SESSION;
   http->max_message = settings->max_message;
   http->not_executed_count = settings->not_executed_count;
   http->not_executed = hf_arena_alloc(&http->arena, sizeof(uint16_t) * (settings->not_executed_count + 1));
@@ -339,6 +340,7 @@ int hf_http_transport_new(struct hf_connector *connector, const struct hf_server
   hf_buf_init(&http->session, HF_SESSION_ID_MAX);
   hf_list_init(&http->posts);
   hf_list_init(&http->ready);
+  hf_list_init(&http->held);
   hf_job_init(&http->job, on_job);
   hf_job_init(&http->open_job, on_open_job);
   hf_http_exchange_init(&http->farewell, &http->pool, &farewell_events);

@@ -19,10 +19,12 @@ struct hf_http_stream {
   struct hf_http_exchange exchange;
   struct hf_answer answer;
   struct hf_timer timer;
-  unsigned failures; /* in a row */
+  struct hf_timer patience; /* the end of `awaited` at the latest */
+  unsigned failures;        /* in a row */
   bool wanted;
   bool streaming; /* the response is an event stream */
   bool got_event;
+  bool awaited; /* calls are held until the server has answered the GET */
 };
 
 struct hf_http {
@@ -36,6 +38,7 @@ struct hf_http {
   struct hf_str server;  /* its name, for the log */
   uint16_t *not_executed;
   size_t not_executed_count;
+  bool may_ask; /* the server is told of a client's capabilities, so it may ask for them */
   uint32_t max_message;
   uint32_t max_connections; /* for calls; a stream of the server's own comes on top */
   struct hf_origin origin;
@@ -46,6 +49,7 @@ struct hf_http {
   struct hf_buf session; /* legacy session id; empty: none */
   struct hf_list posts;
   struct hf_list ready; /* posts that were sent but not begun */
+  struct hf_list held;  /* of these, calls that wait for the server's own stream */
   size_t post_count;
   struct hf_job job;
   struct hf_job open_job;
@@ -68,6 +72,7 @@ bool hf_http_is_type(struct hf_str value, struct hf_str type);
 /* post.c: one outgoing message. */
 int hf_post_send(struct hf_http *http, struct hf_outgoing *out);
 void hf_post_begin_ready(struct hf_http *http);
+void hf_post_begin_held(struct hf_http *http); /* later, from the loop */
 void hf_post_abort(struct hf_outgoing *out);
 void hf_post_abort_all(struct hf_http *http);
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gateway/loop.h"
+#include "mcp/methods.h"
 #include "policy/retry.h"
 #include "upstream/http_state.h"
 #include "upstream/session_lost.h"
@@ -419,13 +420,33 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   return 0;
 }
 
+/* Requests during which a server may ask something. */
+static bool must_wait(const struct post *post) {
+  return post->http->stream.awaited && post->out->is_request &&
+         (hf_method_info(post->out->method)->flags & HF_METHOD_INPUT);
+}
+
 void hf_post_begin_ready(struct hf_http *http) {
   while (!hf_list_empty(&http->ready)) {
     struct post *post = HF_CONTAINER_OF(http->ready.next, struct post, link);
     hf_list_remove(&post->link);
+    if (must_wait(post)) {
+      hf_list_push_back(&http->held, &post->link);
+      continue;
+    }
     hf_list_push_back(&http->posts, &post->link);
     begin(post);
   }
+}
+
+/* They came before what is ready now. */
+void hf_post_begin_held(struct hf_http *http) {
+  while (!hf_list_empty(&http->held)) {
+    struct hf_list *last = http->held.prev;
+    hf_list_remove(last);
+    hf_list_push_front(&http->ready, last);
+  }
+  hf_job_defer(http->loop, &http->job);
 }
 
 void hf_post_abort(struct hf_outgoing *out) {
@@ -440,5 +461,6 @@ static void discard_all(struct hf_list *posts) {
 
 void hf_post_abort_all(struct hf_http *http) {
   discard_all(&http->ready);
+  discard_all(&http->held);
   discard_all(&http->posts);
 }

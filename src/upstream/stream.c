@@ -1,5 +1,9 @@
 /* The event stream that a legacy server may open towards us. A server without one says so with 405 and is not asked
- * again in this session; one that ends is opened again, ever more slowly while nothing comes of it. */
+ * again in this session; one that ends is opened again, ever more slowly while nothing comes of it.
+ *
+ * Servers on the official SDK put what they ask during a call on this stream, and what they say before it is there is
+ * lost. So the first calls of a session wait until it is open or refused: not for long, for some servers send no head
+ * before their first event. */
 #include "base/log.h"
 #include "gateway/loop.h"
 #include "upstream/http_state.h"
@@ -7,11 +11,24 @@
 #define REOPEN_MIN HF_MS(1000)
 #define REOPEN_MAX HF_SECONDS(300)
 #define CONNECT_TIME HF_SECONDS(10)
+#define PATIENCE HF_MS(500)
 
 enum { DOUBLINGS_MAX = 9, RETRY_MAX_MS = 300000 };
 
 static struct hf_http_stream *stream_of(struct hf_http_exchange *exchange) {
   return HF_CONTAINER_OF(exchange, struct hf_http_stream, exchange);
+}
+
+static void let_calls_go(struct hf_http_stream *stream) {
+  if (!stream->awaited)
+    return;
+  stream->awaited = false;
+  hf_timer_stop(stream->http->loop, &stream->patience);
+  hf_post_begin_held(stream->http);
+}
+
+static void on_patience(struct hf_timer *timer) {
+  let_calls_go(HF_CONTAINER_OF(timer, struct hf_http_stream, patience));
 }
 
 static void on_message(struct hf_answer *answer, struct hf_message *message) {
@@ -59,6 +76,7 @@ static void on_head(struct hf_http_exchange *exchange) {
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
   struct hf_str encoding = hf_http1_header(response, HF_STR("content-encoding"));
   bool readable = !encoding.len || hf_str_equal_nocase(encoding, HF_STR("identity"));
+  let_calls_go(stream);
   stream->streaming = response->status == 200 && readable && hf_http_is_type(type, HF_STR("text/event-stream"));
   if (stream->streaming) {
     hf_answer_begin(&stream->answer, HF_ANSWER_EVENTS, stream->http->max_message);
@@ -92,6 +110,7 @@ static void on_ended(struct hf_http_exchange *exchange, const struct hf_evidence
   (void)evidence;
   (void)reason;
   struct hf_http_stream *stream = stream_of(exchange);
+  let_calls_go(stream);
   if (stream->wanted)
     reopen_later(stream);
 }
@@ -123,7 +142,8 @@ int hf_http_stream_init(struct hf_http_stream *stream, struct hf_http *http) {
   stream->http = http;
   hf_http_exchange_init(&stream->exchange, &http->pool, &exchange_events);
   hf_answer_init(&stream->answer, &answer_events);
-  return hf_timer_init(http->loop, &stream->timer, on_timer);
+  int r = hf_timer_init(http->loop, &stream->timer, on_timer);
+  return r < 0 ? r : hf_timer_init(http->loop, &stream->patience, on_patience);
 }
 
 void hf_http_stream_deinit(struct hf_http_stream *stream) {
@@ -132,6 +152,7 @@ void hf_http_stream_deinit(struct hf_http_stream *stream) {
   hf_http_exchange_deinit(&stream->exchange);
   hf_answer_deinit(&stream->answer);
   hf_timer_deinit(stream->http->loop, &stream->timer);
+  hf_timer_deinit(stream->http->loop, &stream->patience);
 }
 
 void hf_http_stream_start(struct hf_http_stream *stream) {
@@ -140,11 +161,15 @@ void hf_http_stream_start(struct hf_http_stream *stream) {
   stream->wanted = true;
   stream->http->pool.options.max_connections = stream->http->max_connections + 1;
   stream->failures = 0;
+  stream->awaited = stream->http->may_ask;
+  if (stream->awaited)
+    hf_timer_set(loop, &stream->patience, hf_time_add(loop->now, PATIENCE));
   hf_timer_set(loop, &stream->timer, loop->now); /* from the loop, for it may report */
 }
 
 void hf_http_stream_stop(struct hf_http_stream *stream) {
   stream->wanted = false;
+  let_calls_go(stream);
   stream->http->pool.options.max_connections = stream->http->max_connections;
   hf_http_exchange_cancel(&stream->exchange);
   hf_timer_stop(stream->http->loop, &stream->timer);
