@@ -1,5 +1,7 @@
 // What a case can do to the gateway's process, and what it can expect of its log, its endpoints and its end.
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { collect, ended } from '../../lib/gateway.mjs';
 
 function get(address, path) {
@@ -16,6 +18,11 @@ function get(address, path) {
 }
 
 export const gatewaySteps = {
+  // rewrite TEXT|JSON: the configuration file from now on; JSON is merged into what the case has
+  rewrite: (gateway, stage, what) => {
+    if (typeof what !== 'string') stage.do_config(what);
+    fs.writeFileSync(path.join(stage.dir, 'holdfast.json'), typeof what === 'string' ? what : JSON.stringify(stage.config));
+  },
   start: () => {},
   signal: (gateway, stage, signal) => {
     gateway.child.kill(signal);
