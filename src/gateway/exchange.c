@@ -158,12 +158,15 @@ void hf_exchange_error(struct hf_exchange *exchange, int code, struct hf_str mes
   hf_buf_deinit(&text);
 }
 
+/* A gateway that shuts down has cancelled by itself, and the client waits for an answer. */
 void hf_exchange_end_cancelled(struct hf_exchange *exchange) {
+  bool draining = exchange->client->gateway->draining;
+  struct hf_str why = draining ? HF_STR("the gateway is shutting down") : HF_STR("cancelled by the client");
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (exchange->reply)
-    (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, HF_STR("cancelled by the client"), &text);
-  hf_exchange_finish(exchange, HF_STATUS_CANCELLED, &text);
+    (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, why, &text);
+  hf_exchange_finish(exchange, draining ? 200 : HF_STATUS_CANCELLED, &text);
   hf_pieces_deinit(&text);
 }
 

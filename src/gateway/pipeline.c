@@ -3,6 +3,7 @@
 #include "gateway/outcome.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
+#include "gateway/subscription.h"
 
 #include <assert.h>
 
@@ -205,6 +206,8 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_outcome
 /* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
  * that a session is lost is said of the gateway's session, and a client would take it for its own. */
 static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE && outcome->fault != HF_FAULT_NONE)
+    hf_subscription_remove(exchange->client, exchange->request.uri);
   hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
   if (!exchange->reply || (outcome->end == HF_CALL_END_CANCELLED && !shutdown)) {

@@ -892,6 +892,50 @@ static void gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed
   world_deinit(&world);
 }
 
+static void gateway__a_subscription_that_the_server_refused_is_none(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  struct fake_upstream *upstream = world_upstream(&world, "files");
+  upstream_error(upstream_last(upstream), HF_RPC_INVALID_PARAMS, "not this one");
+  assert_non_null(strstr(reply.answer, "not this one"));
+  upstream_message(upstream, NULL,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
+                   "\"file:///a\"}}");
+  assert_int_equal(client.notified_count, 0);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
+static void gateway__a_request_that_waits_is_answered_when_the_gateway_ends(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  bool drained = false;
+  struct fake_server servers[] = {files, {.name = "slow"}};
+  world_init(&world, servers, 2);
+  world.settings->limits.list_wait = HF_SECONDS(60);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_null(reply.answer);
+  hf_gateway_drain(world.gateway, note_done, &drained);
+  world_run(&world, HF_SECONDS(12));
+  assert_true(drained);
+  assert_int_equal(reply.status, 200);
+  assert_non_null(strstr(reply.answer, "the gateway is shutting down"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
   (void)state;
   struct world world;
@@ -1173,6 +1217,8 @@ int main(void) {
       cmocka_unit_test(gateway__a_hidden_tool_is_neither_listed_nor_called),
       cmocka_unit_test(gateway__configured_safety_beats_annotations),
       cmocka_unit_test(gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed),
+      cmocka_unit_test(gateway__a_subscription_that_the_server_refused_is_none),
+      cmocka_unit_test(gateway__a_request_that_waits_is_answered_when_the_gateway_ends),
       cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
