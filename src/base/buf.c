@@ -67,12 +67,12 @@ int hf_buf_append_int(struct hf_buf *buf, int64_t value) {
   return hf_buf_append_str(buf, text);
 }
 
-int hf_buf_printf(struct hf_buf *buf, const char *format, ...) {
+int hf_buf_vprintf(struct hf_buf *buf, const char *format, va_list args) {
   char small[512];
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(small, sizeof small, format, args);
-  va_end(args);
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(small, sizeof small, format, again);
+  va_end(again);
   if (n < 0)
     return HF_ERR_INVALID;
   if ((size_t)n < sizeof small)
@@ -81,13 +81,19 @@ int hf_buf_printf(struct hf_buf *buf, const char *format, ...) {
   int r = hf_buf_reserve(buf, (size_t)n + 1);
   if (r < 0)
     return r;
-  va_start(args, format);
   n = vsnprintf(buf->data + buf->len, (size_t)n + 1, format, args);
-  va_end(args);
   if (n < 0)
     return HF_ERR_INVALID;
   buf->len += (size_t)n;
   return 0;
+}
+
+int hf_buf_printf(struct hf_buf *buf, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int r = hf_buf_vprintf(buf, format, args);
+  va_end(args);
+  return r;
 }
 
 void hf_buf_consume(struct hf_buf *buf, size_t len) {

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 
 struct hf_buf {
@@ -44,6 +45,7 @@ int hf_buf_append_int(struct hf_buf *buf, int64_t value);
 
 /* Prints. A text of 512 bytes and more needs room for its NUL, too. */
 int hf_buf_printf(struct hf_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int hf_buf_vprintf(struct hf_buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Drops the first `len` bytes. */
 void hf_buf_consume(struct hf_buf *buf, size_t len);

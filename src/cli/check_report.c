@@ -1,5 +1,6 @@
 #include "cli/check_report.h"
 
+#include "base/printer.h"
 #include "daemon/quantity.h"
 #include "policy/classify.h"
 #include "json/write.h"
@@ -31,85 +32,87 @@ static const char *sharing_name(enum hf_instance_mode mode) {
   return mode == HF_INSTANCE_SHARED ? "shared by all clients" : "one per client session";
 }
 
-static void put_policy(struct hf_buf *out, const struct hf_policy *p) {
+static void put_policy(struct hf_printer *out, const struct hf_policy *p) {
   char a[HF_QUANTITY_TEXT_MAX];
   char b[HF_QUANTITY_TEXT_MAX];
-  hf_buf_printf(out, "deadline %s, %u attempt%s", hf_duration_print(p->timeout.deadline, a), p->retry.attempts,
-                plural(p->retry.attempts));
+  hf_print(out, "deadline %s, %u attempt%s", hf_duration_print(p->timeout.deadline, a), p->retry.attempts,
+           plural(p->retry.attempts));
   if (p->breaker.failures)
-    hf_buf_printf(out, ", breaker opens after %u failure%s for %s", p->breaker.failures, plural(p->breaker.failures),
-                  hf_duration_print(p->breaker.open, b));
+    hf_print(out, ", breaker opens after %u failure%s for %s", p->breaker.failures, plural(p->breaker.failures),
+             hf_duration_print(p->breaker.open, b));
 }
 
 /* Says at once what would otherwise be found when the child is started. */
-static void put_start_trouble(struct hf_buf *out, const struct hf_server_settings *s) {
+static void put_start_trouble(struct hf_printer *out, const struct hf_server_settings *s) {
   char path[PATH_TEXT_MAX];
   struct stat st;
   if (s->cwd.ptr && s->cwd.len < sizeof path) {
     memcpy(path, s->cwd.ptr, s->cwd.len);
     path[s->cwd.len] = '\0';
     if (stat(path, &st) < 0)
-      hf_buf_printf(out, "    warning: the working directory '%s' does not exist\n", path);
+      hf_print(out, "    warning: the working directory '%s' does not exist\n", path);
     else if (!S_ISDIR(st.st_mode))
-      hf_buf_printf(out, "    warning: the working directory '%s' is no directory\n", path);
+      hf_print(out, "    warning: the working directory '%s' is no directory\n", path);
     else if (access(path, X_OK) < 0)
-      hf_buf_printf(out, "    warning: the working directory '%s' may not be entered\n", path);
+      hf_print(out, "    warning: the working directory '%s' may not be entered\n", path);
   }
   if (s->command.ptr && s->command.ptr[0] == '/' && access(s->command.ptr, X_OK) < 0)
-    hf_buf_printf(out, "    warning: the command '%.*s' is missing or not executable\n", HF_STR_FMT(s->command));
+    hf_print(out, "    warning: the command '%.*s' is missing or not executable\n", HF_STR_FMT(s->command));
 }
 
-static void put_server(struct hf_buf *out, const struct hf_server_settings *s, struct hf_arena *arena) {
-  hf_buf_printf(out, "  %.*s: ", HF_STR_FMT(s->name));
+static void put_server(struct hf_printer *out, const struct hf_server_settings *s, struct hf_arena *arena) {
+  hf_print(out, "  %.*s: ", HF_STR_FMT(s->name));
   if (s->disabled) {
-    hf_buf_printf(out, "left out: %.*s\n", HF_STR_FMT(s->disabled_reason));
+    hf_print(out, "left out: %.*s\n", HF_STR_FMT(s->disabled_reason));
     return;
   }
   if (s->transport == HF_TRANSPORT_HTTP)
-    hf_buf_printf(out, "%.*s, %zu header%s", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count,
-                  plural(s->headers.count));
+    hf_print(out, "%.*s, %zu header%s", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count,
+             plural(s->headers.count));
   else
-    hf_buf_printf(out, "%.*s with %zu argument%s, %zu variable%s", HF_STR_FMT(s->command), s->args.count,
-                  plural(s->args.count), s->env.count, plural(s->env.count));
-  hf_buf_printf(out, "; %s, starts %s\n    calls: ", sharing_name(s->instance),
-                s->start == HF_START_LAZY ? "at its first use" : "with the gateway");
+    hf_print(out, "%.*s with %zu argument%s, %zu variable%s", HF_STR_FMT(s->command), s->args.count,
+             plural(s->args.count), s->env.count, plural(s->env.count));
+  hf_print(out, "; %s, starts %s\n    calls: ", sharing_name(s->instance),
+           s->start == HF_START_LAZY ? "at its first use" : "with the gateway");
   put_policy(out, &s->policy);
-  hf_buf_append_str(out, HF_STR("\n"));
+  hf_print(out, "\n");
   put_start_trouble(out, s);
 }
 
-static void put_tool(struct hf_buf *out, const struct hf_tool_settings *t) {
-  hf_buf_printf(out, "  %.*s at %.*s:", HF_STR_FMT(t->pattern), HF_STR_FMT(t->server));
+static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
+  hf_print(out, "  %.*s at %.*s:", HF_STR_FMT(t->pattern), HF_STR_FMT(t->server));
   if (t->hidden)
-    hf_buf_append_str(out, HF_STR(" hidden"));
+    hf_print(out, " hidden");
   if (t->has_safety)
-    hf_buf_printf(out, " %s, because the configuration says so%s", hf_safety_name(t->safety),
-                  hf_safety_allows_repeat(t->safety) ? ": it may be sent again when its answer is lost"
-                                                     : ": it is never sent again once it may have run");
+    hf_print(out, " %s, because the configuration says so%s", hf_safety_name(t->safety),
+             hf_safety_allows_repeat(t->safety) ? ": it may be sent again when its answer is lost"
+                                                : ": it is never sent again once it may have run");
   if (t->has_policy) {
-    hf_buf_append_str(out, t->has_safety || t->hidden ? HF_STR("; ") : HF_STR(" "));
+    hf_print(out, "%s", t->has_safety || t->hidden ? "; " : " ");
     put_policy(out, &t->policy);
   }
-  hf_buf_append_str(out, HF_STR("\n"));
+  hf_print(out, "\n");
 }
 
 int hf_check_text(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
-                  struct hf_buf *out) {
+                  struct hf_buf *text) {
+  struct hf_printer out = {.buf = text};
   struct hf_arena arena;
   hf_arena_init(&arena, ORIGIN_ARENA_MAX);
-  hf_buf_printf(out, "%s is good%s\n", path, problems->count ? ", with warnings" : "");
-  hf_buf_printf(out, "listens at %.*s port %u, %zu token%s, profile %.*s\n", HF_STR_FMT(settings->listen_host),
-                settings->listen_port, settings->principal_count, plural(settings->principal_count),
-                HF_STR_FMT(settings->profile));
-  hf_buf_append_str(out, HF_STR("servers:\n"));
+  hf_print(&out, "%s is good%s\n", path, problems->count ? ", with warnings" : "");
+  hf_print(&out, "listens at %.*s port %u, %zu token%s, profile %.*s\n", HF_STR_FMT(settings->listen_host),
+           settings->listen_port, settings->principal_count, plural(settings->principal_count),
+           HF_STR_FMT(settings->profile));
+  hf_print(&out, "servers:\n");
   for (size_t i = 0; i < settings->server_count; i++)
-    put_server(out, &settings->servers[i], &arena);
-  hf_buf_append_str(out, HF_STR("tools:\n"));
+    put_server(&out, &settings->servers[i], &arena);
+  hf_print(&out, "tools:\n");
   for (size_t i = 0; i < settings->tool_count; i++)
-    put_tool(out, &settings->tools[i]);
+    put_tool(&out, &settings->tools[i]);
   hf_arena_deinit(&arena);
-  return hf_buf_append_str(out, HF_STR("  all others: as safe as their annotations say (readOnlyHint, idempotentHint), "
-                                       "else unsafe; `--probe` starts the servers and tells each\n"));
+  hf_print(&out, "  all others: as safe as their annotations say (readOnlyHint, idempotentHint), "
+                 "else unsafe; `--probe` starts the servers and tells each\n");
+  return out.error;
 }
 
 static void json_problem(struct hf_json_writer *w, const struct hf_problem *p) {

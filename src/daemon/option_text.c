@@ -1,5 +1,6 @@
 #include "daemon/option_text.h"
 
+#include "base/printer.h"
 #include "daemon/options.h"
 #include "json/write.h"
 
@@ -76,24 +77,24 @@ static bool split(const char *path, struct hf_str *ret_group, struct hf_str *ret
   return dot != NULL;
 }
 
-static void put_line(struct hf_buf *out, int indent, const struct hf_option *o, struct hf_str key) {
+static void put_line(struct hf_printer *out, int indent, const struct hf_option *o, struct hf_str key) {
   char left[96];
   const char *value = o->value[HF_PROFILE_STANDARD] ? o->value[HF_PROFILE_STANDARD] : empty_value(o->type);
   int n =
       snprintf(left, sizeof left, "%*s%s%.*s: %s", indent, "", value ? "" : "# ", HF_STR_FMT(key), value ? value : "…");
-  hf_buf_printf(out, "%s%*s # %s", n < 0 ? "" : left, n < 34 ? 34 - n : 0, "", o->help);
+  hf_print(out, "%s%*s # %s", n < 0 ? "" : left, n < 34 ? 34 - n : 0, "", o->help);
   if (o->min || o->max)
-    hf_buf_printf(out, " (%s%s%s)", o->min ? o->min : "", " to ", o->max ? o->max : "");
+    hf_print(out, " (%s%s%s)", o->min ? o->min : "", " to ", o->max ? o->max : "");
   if (o->choices && (o->type == HF_OPTION_CHOICE || o->type == HF_OPTION_WORD))
-    hf_buf_printf(out, " (%s)", o->choices);
-  hf_buf_append_str(out, HF_STR("\n"));
+    hf_print(out, " (%s)", o->choices);
+  hf_print(out, "\n");
 }
 
-static void put_section(struct hf_buf *out, const struct section *section) {
+static void put_section(struct hf_printer *out, const struct section *section) {
   size_t count;
   const struct hf_option *options = hf_options(&count);
   struct hf_str open = {"", 0};
-  hf_buf_printf(out, "\n%s", section->intro);
+  hf_print(out, "\n%s", section->intro);
   for (size_t i = 0; i < count; i++) {
     if (!(options[i].scope & section->scopes) || options[i].type == HF_OPTION_BLOCK)
       continue;
@@ -101,20 +102,20 @@ static void put_section(struct hf_buf *out, const struct section *section) {
     struct hf_str key;
     bool grouped = split(options[i].path, &group, &key);
     if (grouped && !hf_str_equal(group, open))
-      hf_buf_printf(out, "%*s%.*s:\n", section->indent, "", HF_STR_FMT(group));
+      hf_print(out, "%*s%.*s:\n", section->indent, "", HF_STR_FMT(group));
     open = group;
     put_line(out, section->indent + (grouped ? 2 : 0), &options[i], key);
   }
 }
 
-int hf_option_text_defaults(struct hf_buf *out) {
-  hf_buf_append_str(out, HF_STR("# Every option with its default (profile standard). Write only what differs.\n"
-                                "# Durations: 500ms 2s 5m 1h never; sizes: 4096 64KiB 16MiB; variables: ${NAME}, "
-                                "${NAME:-text}.\n"));
+int hf_option_text_defaults(struct hf_buf *text) {
+  struct hf_printer out = {.buf = text};
+  hf_print(&out, "# Every option with its default (profile standard). Write only what differs.\n"
+                 "# Durations: 500ms 2s 5m 1h never; sizes: 4096 64KiB 16MiB; variables: ${NAME}, "
+                 "${NAME:-text}.\n");
   for (size_t i = 0; i < SECTIONS; i++)
-    put_section(out, &sections[i]);
-  /* Errors of the buffer stick in its length: what didn't fit shows here. */
-  return hf_buf_append_str(out, HF_STR(""));
+    put_section(&out, &sections[i]);
+  return out.error;
 }
 
 static void schema_type(struct hf_json_writer *w, const char *type) {
@@ -277,9 +278,9 @@ static void schema_map(struct hf_json_writer *w, const char *name, const char *r
   hf_json_write_object_end(w);
 }
 
-int hf_option_text_schema(struct hf_buf *out) {
+int hf_option_text_schema(struct hf_buf *text) {
   struct hf_json_writer w;
-  hf_json_writer_init(&w, out);
+  hf_json_writer_init(&w, text);
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, "$schema", HF_STR("https://json-schema.org/draft/2020-12/schema"));
   hf_json_write_member_str(&w, "title", HF_STR("holdfast.yaml"));
@@ -305,47 +306,48 @@ int hf_option_text_schema(struct hf_buf *out) {
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
-  return r == 0 ? hf_buf_append_str(out, HF_STR("\n")) : r;
+  return r == 0 ? hf_buf_append_str(text, HF_STR("\n")) : r;
 }
 
 /* Roff takes a dot or quote at the start of a line, and any backslash, for its own. */
-static void put_roff(struct hf_buf *out, const char *text) {
+static void put_roff(struct hf_printer *out, const char *text) {
   if (*text == '.' || *text == '\'')
-    hf_buf_append_str(out, HF_STR("\\&"));
+    hf_print(out, "\\&");
   for (; *text; text++) {
     if (*text == '\\')
-      hf_buf_append_str(out, HF_STR("\\e"));
+      hf_print(out, "\\e");
     else if (*text == '`')
-      hf_buf_append_str(out, HF_STR("\\(aq"));
+      hf_print(out, "\\(aq");
     else
-      hf_buf_append(out, text, 1);
+      hf_print_bytes(out, text, 1);
   }
 }
 
-static void put_manual(struct hf_buf *out, const struct hf_option *o) {
-  hf_buf_printf(out, ".It Ic %s\n", o->path);
+static void put_manual(struct hf_printer *out, const struct hf_option *o) {
+  hf_print(out, ".It Ic %s\n", o->path);
   put_roff(out, o->help);
-  hf_buf_printf(out, ".\n%s%s%s", type_name(o->type), o->choices && o->type != HF_OPTION_PAIRS ? " " : "",
-                o->choices && o->type != HF_OPTION_PAIRS ? o->choices : "");
+  hf_print(out, ".\n%s%s%s", type_name(o->type), o->choices && o->type != HF_OPTION_PAIRS ? " " : "",
+           o->choices && o->type != HF_OPTION_PAIRS ? o->choices : "");
   if (o->min && o->max)
-    hf_buf_printf(out, " from %s to %s", o->min, o->max);
+    hf_print(out, " from %s to %s", o->min, o->max);
   const char *const *v = o->value;
   if (v[0] && (strcmp(v[0], v[1]) != 0 || strcmp(v[2], v[1]) != 0) && o->type != HF_OPTION_WORD)
-    hf_buf_printf(out, "; default %s (light: %s, enterprise: %s)", v[1], v[0], v[2]);
+    hf_print(out, "; default %s (light: %s, enterprise: %s)", v[1], v[0], v[2]);
   else if (v[1])
-    hf_buf_printf(out, "; default %s", v[1]);
-  hf_buf_printf(out, "%s.\n", o->fixed ? "; a change needs a restart" : "");
+    hf_print(out, "; default %s", v[1]);
+  hf_print(out, "%s.\n", o->fixed ? "; a change needs a restart" : "");
 }
 
-int hf_option_text_manual(struct hf_buf *out) {
+int hf_option_text_manual(struct hf_buf *text) {
+  struct hf_printer out = {.buf = text};
   size_t count;
   const struct hf_option *options = hf_options(&count);
   for (size_t s = 0; s < SECTIONS; s++) {
-    hf_buf_printf(out, ".Ss %s\n.Bl -tag -width Ds\n", sections[s].title);
+    hf_print(&out, ".Ss %s\n.Bl -tag -width Ds\n", sections[s].title);
     for (size_t i = 0; i < count; i++)
       if (options[i].scope & sections[s].scopes && options[i].type != HF_OPTION_BLOCK)
-        put_manual(out, &options[i]);
-    hf_buf_append_str(out, HF_STR(".El\n"));
+        put_manual(&out, &options[i]);
+    hf_print(&out, ".El\n");
   }
-  return hf_buf_append_str(out, HF_STR(""));
+  return out.error;
 }

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 
 /* All return 0 or what hf_buf_append does. */
-int hf_option_text_defaults(struct hf_buf *out);
-int hf_option_text_schema(struct hf_buf *out);
-int hf_option_text_manual(struct hf_buf *out); /* mdoc */
+int hf_option_text_defaults(struct hf_buf *text);
+int hf_option_text_schema(struct hf_buf *text);
+int hf_option_text_manual(struct hf_buf *text); /* mdoc */
 
 #endif
