@@ -385,29 +385,44 @@ let modern;
 let toolChanges = 0;
 let promptChanges = 0;
 
-// Changes the lists for everybody: a notice without a change would be swallowed on the way.
-function addChangers(server) {
+// Really changes the lists: a notice without a change would be swallowed on the way. A modern server tells everybody,
+// a legacy one its session.
+function addChangers(server, era) {
   const description = (changes) => `Counts changes: ${changes}`;
-  server.registerTool('test_changing_tool', { description: description(toolChanges), inputSchema: none }, async () =>
-    text('changing'),
+  const tool = server.registerTool(
+    'test_changing_tool',
+    { description: description(toolChanges), inputSchema: none },
+    async () => text('changing'),
   );
-  server.registerPrompt('test_changing_prompt', { description: description(promptChanges) }, async () => ({
-    messages: [{ role: 'user', content: { type: 'text', text: 'changing' } }],
-  }));
-  server.registerTool('test_trigger_tool_change', { description: 'Tools change', inputSchema: none }, async () => {
+  const prompt = server.registerPrompt(
+    'test_changing_prompt',
+    { description: description(promptChanges) },
+    async () => ({ messages: [{ role: 'user', content: { type: 'text', text: 'changing' } }] }),
+  );
+  const trigger = (name, act) =>
+    server.registerTool(name, { description: 'Something changes', inputSchema: none }, async () => {
+      await act();
+      return text('changed');
+    });
+  trigger('test_trigger_tool_change', () => {
     toolChanges++;
-    modern.notify.toolsChanged();
-    return text('changed');
+    if (era === 'modern') modern.notify.toolsChanged();
+    else tool.update({ description: description(toolChanges) });
   });
-  server.registerTool('test_trigger_prompt_change', { description: 'Prompts change', inputSchema: none }, async () => {
+  trigger('test_trigger_prompt_change', () => {
     promptChanges++;
-    modern.notify.promptsChanged();
-    return text('changed');
+    if (era === 'modern') modern.notify.promptsChanged();
+    else prompt.update({ description: description(promptChanges) });
+  });
+  trigger('test_trigger_resource_update', () => {
+    const uri = 'test://watched-resource';
+    if (era === 'modern') modern.notify.resourceUpdated(uri);
+    else return server.server.sendResourceUpdated({ uri });
   });
 }
 
 function build({ era }) {
-  const resources = era === 'modern' ? { listChanged: true } : { subscribe: true, listChanged: true };
+  const resources = { subscribe: true, listChanged: true };
   const server = new McpServer(
     { name: 'holdfast-conformance-fixture', version: '1.0.0' },
     {
@@ -425,12 +440,12 @@ function build({ era }) {
   addTalkingTools(server);
   if (era === 'modern') {
     addModernQuestions(server);
-    addChangers(server);
   } else {
     addLegacyQuestions(server);
     server.server.setRequestHandler('resources/subscribe', async () => ({}));
     server.server.setRequestHandler('resources/unsubscribe', async () => ({}));
   }
+  addChangers(server, era);
   addPrompts(server, era);
   addResources(server);
   server.server.setRequestHandler('completion/complete', async ({ params }) => {
