@@ -98,6 +98,8 @@ static size_t room(const struct line *line) {
 
 /* Appends all of `s`, or nothing if it would reach into the tail. */
 static bool put(struct line *line, struct hf_str s) {
+  if (!s.len)
+    return true;
   if (s.len > room(line))
     return false;
   memcpy(line->text + line->len, s.ptr, s.len);
@@ -324,7 +326,8 @@ static void settle(struct hf_log *log, struct repeat *repeat) {
 
 static void keep(char *to, size_t size, struct hf_str from) {
   size_t n = from.len < size - 1 ? from.len : size - 1;
-  memcpy(to, from.ptr, n);
+  if (n)
+    memcpy(to, from.ptr, n);
   to[n] = '\0';
 }
 
