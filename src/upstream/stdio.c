@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "mcp/line_tail.h"
 #include "mcp/message.h"
 #include "mcp/ndjson.h"
 #include "upstream/child_log.h"
@@ -22,7 +23,6 @@ enum {
   READS_PER_TURN = 4, /* a flood on one pipe leaves the others their turn */
   QUEUE_BYTES_MAX = 64 << 20,
   QUEUE_FRAMES_MAX = 4096,
-  TAIL_MAX = 96, /* of a line that was too long: its id may stand at its end */
   READS_AT_END = 64,
   SETTINGS_MAX = 1 << 20,
 };
@@ -75,8 +75,7 @@ struct stdio {
   struct hf_error open_error;
   bool broken;   /* the child reads no more */
   bool oversize; /* the rest of a line that was too long and had no id so far is passing */
-  char tail[TAIL_MAX];
-  size_t tail_len;
+  struct hf_line_tail tail;
 };
 
 static struct stdio *stdio_of(struct hf_transport *transport) {
@@ -245,50 +244,13 @@ static bool fail_by_id(struct stdio *s, struct hf_str raw) {
   return false;
 }
 
-/* Reads the id from the end of an object of which it is the last member, or stands before "jsonrpc" as the last: only
- * one brace follows, so it is the message's own. */
-static struct hf_str id_at_end(struct hf_str tail) {
-  static const struct hf_str version = {"\"jsonrpc\":\"2.0\"", 15};
-  static const struct hf_str key = {"\"id\":", 5};
-  char squeezed[TAIL_MAX];
-  size_t len = 0;
-  for (size_t i = 0; i < tail.len; i++) {
-    if (tail.ptr[i] != ' ' && tail.ptr[i] != '\r' && tail.ptr[i] != '\t')
-      squeezed[len++] = tail.ptr[i];
-  }
-  if (len == 0 || squeezed[--len] != '}')
-    return (struct hf_str){NULL, 0};
-  if (len > version.len && memcmp(squeezed + len - version.len, version.ptr, version.len) == 0 &&
-      squeezed[len - version.len - 1] == ',')
-    len -= version.len + 1;
-  size_t end = len;
-  while (len && squeezed[len - 1] >= '0' && squeezed[len - 1] <= '9')
-    len--;
-  if (len < key.len || memcmp(squeezed + len - key.len, key.ptr, key.len) != 0)
-    return (struct hf_str){NULL, 0};
-  /* Squeezing kept the digits together: they stand in the tail as they are. */
-  struct hf_str digits = {squeezed + len, end - len};
-  const char *found = digits.len ? memmem(tail.ptr, tail.len, digits.ptr, digits.len) : NULL;
-  return (struct hf_str){found, found ? digits.len : 0};
-}
-
 static void end_oversize(struct stdio *s) {
   s->oversize = false;
-  if (fail_by_id(s, id_at_end((struct hf_str){s->tail, s->tail_len})))
+  if (fail_by_id(s, hf_line_tail_id(&s->tail)))
     return;
   /* Without an id it can only be told whose answer it was if there is one who waits. */
   if (!hf_list_empty(&s->sent) && s->sent.next == s->sent.prev)
     fail(s, HF_CONTAINER_OF(s->sent.next, struct hf_outgoing, link));
-}
-
-static void keep_tail(struct stdio *s, struct hf_str bytes) {
-  if (bytes.len && bytes.ptr[bytes.len - 1] == '\n')
-    bytes.len--;
-  size_t take = bytes.len < TAIL_MAX ? bytes.len : TAIL_MAX;
-  size_t keep = s->tail_len + take > TAIL_MAX ? TAIL_MAX - take : s->tail_len;
-  memmove(s->tail, s->tail + s->tail_len - keep, keep);
-  memcpy(s->tail + keep, bytes.ptr + bytes.len - take, take);
-  s->tail_len = keep + take;
 }
 
 static int on_frame(void *context, struct hf_buf *buf, struct hf_json_scan *scan) {
@@ -317,7 +279,7 @@ static int on_dropped(void *context, const struct hf_ndjson_drop *drop) {
                  HF_LOG_STR("server", s->log.server), HF_LOG_INT("limit", (int64_t)s->max_message));
     if (!fail_by_id(s, drop->id)) {
       s->oversize = true;
-      s->tail_len = 0;
+      s->tail.len = 0;
     }
     return 0;
   case HF_NDJSON_BROKEN:
@@ -338,7 +300,7 @@ static int feed(struct stdio *s, struct hf_str bytes) {
     if (rc < 0)
       return rc;
     if (s->oversize) {
-      keep_tail(s, (struct hf_str){bytes.ptr, len});
+      hf_line_tail_add(&s->tail, (struct hf_str){bytes.ptr, len});
       if (newline)
         end_oversize(s);
     }
