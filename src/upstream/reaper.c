@@ -102,9 +102,13 @@ static int watch(struct hf_reaper *reaper);
 
 static int revive_helper(struct hf_reaper *reaper, struct hf_error *reterr) {
   int rc = start_helper(reaper, reterr);
-  if (rc == 0 && (rc = watch(reaper)) < 0)
+  if (rc < 0)
+    return rc;
+  if ((rc = watch(reaper)) < 0) {
     close_socket(reaper);
-  return rc < 0 ? hf_error_set(reterr, rc, "start the helper process again: %s", hf_err_text(rc)) : 0;
+    return hf_error_set(reterr, rc, "watch the new helper process: %s", hf_err_text(rc));
+  }
+  return 0;
 }
 
 /* The helper is gone. The kernel kills its own children with it; theirs are killed from here where they are in the
