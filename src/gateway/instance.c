@@ -272,7 +272,6 @@ static void upstream_changed(void *owner, const struct hf_upstream_status *statu
   instance->phase = status->phase;
   instance->pid = status->pid;
   instance->starts = status->starts;
-  instance->retry_at = status->retry_at;
   hf_free(instance->reason);
   instance->reason = copy_raw(status->reason);
   if (instance->stopping) {

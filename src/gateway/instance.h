@@ -40,7 +40,6 @@ struct hf_instance {
   char *reason;          /* why it is DOWN or PARKED, owned, or NULL */
   int64_t pid;
   uint64_t starts;
-  hf_time retry_at;
 
   struct hf_provider *provider;
   struct hf_timer provider_timer;
