@@ -251,7 +251,8 @@ static bool take_page(struct hf_listing *listing, const struct hf_message *respo
     return false;
   }
   listing->cursor = hf_arena_copy(&listing->next.arena, cursor);
-  return listing->cursor.ptr != NULL;
+  *ret_good = listing->cursor.ptr != NULL;
+  return *ret_good;
 }
 
 static void page_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
