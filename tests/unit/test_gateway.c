@@ -53,48 +53,61 @@ static void two_servers(struct world *world) {
   world_init(world, servers, 2);
 }
 
-static void gateway__merges_lists_in_order_and_keeps_their_bytes(void **state) {
-  (void)state;
+/* What most tests need: the two servers, and one legacy client that has said hello. */
+struct bed {
   struct world world;
   struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_string_equal(reply.answer,
+  struct fake_reply reply; /* to the newest request */
+};
+
+static void bed_open(struct bed *bed, const char *server) {
+  two_servers(&bed->world);
+  client_open(&bed->world, &bed->client, server, HF_ERA_LEGACY);
+  client_initialize(&bed->world, &bed->client, "{}");
+  bed->reply = (struct fake_reply){0};
+}
+
+static void bed_close(struct bed *bed) {
+  reply_deinit(&bed->reply);
+  client_close(&bed->client);
+  world_deinit(&bed->world);
+}
+
+/* Forgets the reply to the request before. */
+static void bed_send(struct bed *bed, const char *request) {
+  reply_deinit(&bed->reply);
+  client_send(&bed->world, &bed->client, &bed->reply, request);
+}
+
+static void gateway__merges_lists_in_order_and_keeps_their_bytes(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, NULL);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(bed.reply.answer,
                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"files__read\",\"x-odd\":1.0,"
                       "\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}},{\"name\":"
                       "\"files__charge\",\"inputSchema\":{\"type\":\"object\"}},{\"name\":\"search__web\","
                       "\"inputSchema\":{\"type\":\"object\"}}]}}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 static void gateway__routes_a_call_by_its_own_name_and_answers_under_the_clients_id(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":{\"name\":\"files__read\","
-              "\"arguments\":{\"n\":1.0,\"n2\":12345678901234567890}}}");
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  struct bed bed;
+  bed_open(&bed, NULL);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"tools/call\",\"params\":{\"name\":\"files__read\","
+                 "\"arguments\":{\"n\":1.0,\"n2\":12345678901234567890}}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "files"));
   assert_non_null(ref);
   assert_non_null(strstr(ref->text, "\"name\":\"read\",\"arguments\":{\"n\":1.0,\"n2\":12345678901234567890}"));
   assert_null(strstr(ref->text, "\"x\""));
   upstream_answer(ref, "{\"content\":[],\"odd\":-0}");
-  assert_non_null(strstr(reply.answer, "\"id\":\"x\""));
-  assert_non_null(strstr(reply.answer, "\"content\":[],\"odd\":-0"));
-  assert_non_null(strstr(reply.answer, "\"dev.holdfast/outcome\":{\"source\":\"live\",\"provider\":\"files\","
-                                       "\"attempts\":1,\"elapsedMs\":0,\"call\":\"c-"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "\"id\":\"x\""));
+  assert_non_null(strstr(bed.reply.answer, "\"content\":[],\"odd\":-0"));
+  assert_non_null(strstr(bed.reply.answer, "\"dev.holdfast/outcome\":{\"source\":\"live\",\"provider\":\"files\","
+                                           "\"attempts\":1,\"elapsedMs\":0,\"call\":\"c-"));
+  bed_close(&bed);
 }
 
 static void gateway__two_clients_with_the_same_id_get_their_own_answers(void **state) {
@@ -127,22 +140,15 @@ static void gateway__two_clients_with_the_same_id_get_their_own_answers(void **s
 
 static void gateway__an_invented_tool_is_answered_with_near_names_and_is_not_called(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
-  assert_non_null(strstr(reply.answer, "There is no tool 'files__raed'. Nothing was executed. Did you mean "
-                                       "'files__read'"));
-  assert_non_null(strstr(reply.answer, "\"isError\":true"));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
-  assert_int_equal(count_sent(world_upstream(&world, "files"), HF_METHOD_TOOLS_CALL), 0);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  struct bed bed;
+  bed_open(&bed, NULL);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
+  assert_non_null(strstr(bed.reply.answer, "There is no tool 'files__raed'. Nothing was executed. Did you mean "
+                                           "'files__read'"));
+  assert_non_null(strstr(bed.reply.answer, "\"isError\":true"));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
+  assert_int_equal(count_sent(world_upstream(&bed.world, "files"), HF_METHOD_TOOLS_CALL), 0);
+  bed_close(&bed);
 }
 
 static void gateway__a_list_is_loaded_once_more_for_names_it_lacks_and_not_for_each(void **state) {
@@ -202,66 +208,47 @@ static void gateway__a_name_with_a_wrong_prefix_is_near_the_right_one(void **sta
 
 static void gateway__a_lost_answer_of_an_unsafe_tool_is_told_and_never_repeated(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   size_t sent = upstream->sent_count;
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_handed_over(ref);
   upstream_fail(ref, HF_EVIDENCE_BROKE);
-  world_run(&world, HF_SECONDS(60));
+  world_run(&bed.world, HF_SECONDS(60));
   assert_int_equal(upstream->sent_count, sent);
-  assert_non_null(strstr(reply.answer, "may have been executed"));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\",\"reason\":\"connection_lost\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "may have been executed"));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"maybe\",\"reason\":\"connection_lost\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_read_only_tool_is_tried_again(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_handed_over(ref);
   upstream_fail(ref, HF_EVIDENCE_BROKE);
-  world_run(&world, HF_SECONDS(1));
+  world_run(&bed.world, HF_SECONDS(1));
   struct hf_attempt_ref *again = upstream_last(upstream);
   assert_non_null(again);
   assert_true(again->id != ref->id);
   upstream_answer(again, "{\"content\":[]}");
-  assert_non_null(strstr(reply.answer, "\"attempts\":2"));
-  assert_null(strstr(reply.answer, "isError"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "\"attempts\":2"));
+  assert_null(strstr(bed.reply.answer, "isError"));
+  bed_close(&bed);
 }
 
 static void gateway__progress_comes_under_the_clients_token_and_never_falls(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
-              "{\"progressToken\":\"mine\"}}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
+                 "{\"progressToken\":\"mine\"}}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_message(upstream, ref,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
@@ -269,57 +256,41 @@ static void gateway__progress_comes_under_the_clients_token_and_never_falls(void
   upstream_message(upstream, ref,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
                    "\"progress\":0.25}}");
-  assert_int_equal(reply.message_count, 1);
-  assert_string_equal(reply.messages[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
-                                         "{\"progressToken\":\"mine\",\"progress\":0.50,\"total\":1}}");
+  assert_int_equal(bed.reply.message_count, 1);
+  assert_string_equal(bed.reply.messages[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                                             "{\"progressToken\":\"mine\",\"progress\":0.50,\"total\":1}}");
   upstream_answer(ref, "{\"content\":[]}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 static void gateway__progress_that_the_client_did_not_ask_for_is_hidden(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   assert_non_null(strstr(ref->text, "\"progressToken\":"));
   upstream_message(upstream, ref,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
                    "\"progress\":1}}");
-  assert_int_equal(reply.message_count, 0);
+  assert_int_equal(bed.reply.message_count, 0);
   upstream_answer(ref, "{\"content\":[]}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 static void gateway__a_cancelled_call_is_given_up_upstream_and_ends_once(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
-  client_send(&world, &client, NULL,
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "files"));
+  client_send(&bed.world, &bed.client, NULL,
               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
   assert_true(ref->aborted);
-  assert_int_equal(reply.status, HF_STATUS_CANCELLED);
-  assert_int_equal(world.gateway->calls, 0);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_int_equal(bed.reply.status, HF_STATUS_CANCELLED);
+  assert_int_equal(bed.world.gateway->calls, 0);
+  bed_close(&bed);
 }
 
 static void gateway__abandoning_a_call_gives_the_reply_back_and_cancels(void **state) {
@@ -894,24 +865,18 @@ static void gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed
 
 static void gateway__a_subscription_that_the_server_refused_is_none(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, NULL);
+  bed_send(&bed,
+           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   upstream_error(upstream_last(upstream), HF_RPC_INVALID_PARAMS, "not this one");
-  assert_non_null(strstr(reply.answer, "not this one"));
+  assert_non_null(strstr(bed.reply.answer, "not this one"));
   upstream_message(upstream, NULL,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
                    "\"file:///a\"}}");
-  assert_int_equal(client.notified_count, 0);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_int_equal(bed.client.notified_count, 0);
+  bed_close(&bed);
 }
 
 static void gateway__a_request_that_waits_is_answered_when_the_gateway_ends(void **state) {
@@ -934,6 +899,42 @@ static void gateway__a_request_that_waits_is_answered_when_the_gateway_ends(void
   reply_deinit(&reply);
   client_close(&client);
   world_deinit(&world);
+}
+
+static void gateway__an_error_of_the_server_keeps_its_words_and_is_marked(void **state) {
+  (void)state;
+  static const struct {
+    const char *error; /* as the server sent it */
+    const char *before;
+    const char *after;
+  } rows[] = {
+      {"{\"code\":-32602,\"message\":\"bad\"}", "\"data\":{\"dev.holdfast/outcome\":{", "}}"},
+      {"{\"code\":-32602,\"message\":\"bad\",\"data\":{ }}", "\"data\":{\"dev.holdfast/outcome\":{", " }"},
+      {"{\"code\":-32602,\"message\":\"bad\",\"data\":{\"n\":1.0}}", "\"data\":{\"dev.holdfast/outcome\":{",
+       "},\"n\":1.0}"},
+      {"{\"code\":-32602,\"message\":\"bad\",\"data\":[1.0]}", "\"data\":[1.0]", "[1.0]"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct world world;
+    struct fake_client client;
+    struct fake_reply reply;
+    two_servers(&world);
+    client_open(&world, &client, "files", HF_ERA_LEGACY);
+    client_initialize(&world, &client, "{}");
+    client_send(&world, &client, &reply,
+                "{\"jsonrpc\":\"2.0\",\"id\":\"e\",\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+    upstream_refuse(upstream_last(world_upstream(&world, "files")), -32602, rows[i].error);
+    assert_non_null(strstr(reply.answer, "\"code\":-32602,\"message\":\"bad\""));
+    assert_non_null(strstr(reply.answer, rows[i].before));
+    assert_non_null(strstr(reply.answer, rows[i].after));
+    struct hf_message message;
+    struct hf_refusal refusal;
+    assert_int_equal(hf_message_decode_copy(hf_str_from(reply.answer), &message, &refusal), 0);
+    hf_message_deinit(&message);
+    reply_deinit(&reply);
+    client_close(&client);
+    world_deinit(&world);
+  }
 }
 
 static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
@@ -968,26 +969,19 @@ static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
 
 static void gateway__hints_of_the_caller_only_tighten(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
-              "{\"dev.holdfast/call\":{\"deadlineMs\":2000,\"maxAttempts\":1}}}}");
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"_meta\":"
+                 "{\"dev.holdfast/call\":{\"deadlineMs\":2000,\"maxAttempts\":1}}}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "files"));
   assert_null(strstr(ref->text, "dev.holdfast"));
   upstream_handed_over(ref);
-  world_run(&world, HF_MS(1900));
-  assert_null(reply.answer);
-  world_run(&world, HF_MS(200));
-  assert_non_null(strstr(reply.answer, "\"reason\":\"deadline\""));
+  world_run(&bed.world, HF_MS(1900));
+  assert_null(bed.reply.answer);
+  world_run(&bed.world, HF_MS(200));
+  assert_non_null(strstr(bed.reply.answer, "\"reason\":\"deadline\""));
   assert_true(ref->aborted);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 /* Fails each allocation of a whole call in turn: it is answered, or refused, and nothing leaks. */
@@ -1056,25 +1050,18 @@ static void gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request(voi
 
 static void gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_run(&world, HF_SECONDS(10));
-  world_upstream(&world, "search")->full = true;
-  client_open(&world, &client, "search", HF_ERA_LEGACY);
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"gone\"}}");
-  assert_non_null(reply.answer);
-  assert_non_null(strstr(reply.answer, "\"reason\":\"unknown_tool\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  struct bed bed;
+  bed_open(&bed, NULL);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  reply_deinit(&bed.reply);
+  client_close(&bed.client);
+  world_run(&bed.world, HF_SECONDS(10));
+  world_upstream(&bed.world, "search")->full = true;
+  client_open(&bed.world, &bed.client, "search", HF_ERA_LEGACY);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"gone\"}}");
+  assert_non_null(bed.reply.answer);
+  assert_non_null(strstr(bed.reply.answer, "\"reason\":\"unknown_tool\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_subscription_too_many_is_refused(void **state) {
@@ -1148,16 +1135,11 @@ static void gateway__a_childs_question_belongs_to_a_call_that_was_sent(void **st
 
 static void gateway__an_attempt_that_could_not_be_sent_is_not_answered_by_the_one_before(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\",\"_meta\":{"
-              "\"dev.holdfast/call\":{\"maxAttempts\":1}}}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed;
+  bed_open(&bed, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\",\"_meta\":{"
+                 "\"dev.holdfast/call\":{\"maxAttempts\":1}}}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_handed_over(ref);
   struct hf_message lost;
@@ -1173,13 +1155,11 @@ static void gateway__an_attempt_that_could_not_be_sent_is_not_answered_by_the_on
   ref->open = false;
   ref->events->done(ref->ctx, &evidence, &lost);
   hf_message_deinit(&lost);
-  world_run(&world, 0);
-  assert_non_null(reply.answer);
-  assert_null(strstr(reply.answer, "no such session"));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"no\",\"reason\":\"local_limit\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  world_run(&bed.world, 0);
+  assert_non_null(bed.reply.answer);
+  assert_null(strstr(bed.reply.answer, "no such session"));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"no\",\"reason\":\"local_limit\""));
+  bed_close(&bed);
 }
 
 int main(void) {
@@ -1219,6 +1199,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed),
       cmocka_unit_test(gateway__a_subscription_that_the_server_refused_is_none),
       cmocka_unit_test(gateway__a_request_that_waits_is_answered_when_the_gateway_ends),
+      cmocka_unit_test(gateway__an_error_of_the_server_keeps_its_words_and_is_marked),
       cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
