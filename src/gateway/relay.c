@@ -92,6 +92,31 @@ static void complete_result(struct hf_rewrite *rewrite, const struct hf_exchange
     hf_rewrite_set_member(rewrite, result, HF_STR("cacheScope"), HF_STR("\"private\""));
 }
 
+/* An error has no `_meta`, so its marker goes into `data`: in front of an object's members, or as all of it where there
+ * is none. Data of another kind stays alone. */
+static int mark_error(struct hf_rewrite *rewrite, const struct hf_message *response, struct hf_str outcome) {
+  struct hf_str data = hf_message_raw(response, HF_FIELD_ERROR_DATA);
+  if (data.ptr && data.ptr[0] != '{')
+    return 0;
+  struct hf_str rest = data.ptr ? (struct hf_str){data.ptr + 1, data.len - 1} : HF_STR("}");
+  size_t blank = 0;
+  while (strchr(" \t\r\n", rest.ptr[blank]))
+    blank++;
+  struct hf_buf marked;
+  hf_buf_init(&marked, data.len + outcome.len + sizeof HF_META_OUTCOME + 8);
+  int r = hf_buf_append_str(&marked, HF_STR("{\"" HF_META_OUTCOME "\":"));
+  if (r == 0)
+    r = hf_buf_append_str(&marked, outcome);
+  if (r == 0 && rest.ptr[blank] != '}')
+    r = hf_buf_append_str(&marked, HF_STR(","));
+  if (r == 0)
+    r = hf_buf_append_str(&marked, rest);
+  if (r == 0)
+    hf_rewrite_set_member(rewrite, response->at[HF_FIELD_ERROR], HF_STR("data"), hf_buf_str(&marked));
+  hf_buf_deinit(&marked);
+  return r;
+}
+
 int hf_relay_response(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_str outcome,
                       struct hf_pieces *ret_text) {
   struct hf_rewrite rewrite;
@@ -103,7 +128,11 @@ int hf_relay_response(const struct hf_exchange *exchange, const struct hf_messag
     if (outcome.ptr)
       hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_OUTCOME), outcome);
   }
-  return hf_rewrite_finish(&rewrite, ret_text);
+  int r = response->kind == HF_MESSAGE_ERROR && outcome.ptr ? mark_error(&rewrite, response, outcome) : 0;
+  if (r == 0)
+    return hf_rewrite_finish(&rewrite, ret_text);
+  hf_rewrite_deinit(&rewrite);
+  return r;
 }
 
 static bool read_progress(const struct hf_message *message, double *ret_progress) {

@@ -297,14 +297,19 @@ void upstream_answer(struct hf_attempt_ref *ref, const char *result) {
   free(text);
 }
 
-void upstream_error(struct hf_attempt_ref *ref, int code, const char *message) {
+void upstream_refuse(struct hf_attempt_ref *ref, int code, const char *error) {
   char text[1024];
-  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"error\":{\"code\":%d,\"message\":\"%s\"}}",
-           (unsigned long long)ref->id, code, message);
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"error\":%s}", (unsigned long long)ref->id, error);
   struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_JSONRPC_ERROR);
   evidence.jsonrpc_code = code;
   upstream_handed_over(ref);
   done(ref, evidence, text);
+}
+
+void upstream_error(struct hf_attempt_ref *ref, int code, const char *message) {
+  char error[512];
+  snprintf(error, sizeof error, "{\"code\":%d,\"message\":\"%s\"}", code, message);
+  upstream_refuse(ref, code, error);
 }
 
 void upstream_fail(struct hf_attempt_ref *ref, enum hf_evidence_kind kind) {

@@ -101,6 +101,7 @@ struct hf_attempt_ref *upstream_last(struct fake_upstream *upstream);
 /* Answers with `result` (raw), after all bytes were handed over. */
 void upstream_answer(struct hf_attempt_ref *ref, const char *result);
 void upstream_error(struct hf_attempt_ref *ref, int code, const char *message);
+void upstream_refuse(struct hf_attempt_ref *ref, int code, const char *error); /* the whole error object */
 void upstream_handed_over(struct hf_attempt_ref *ref);
 void upstream_fail(struct hf_attempt_ref *ref, enum hf_evidence_kind evidence);
 

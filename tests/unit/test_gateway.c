@@ -295,77 +295,64 @@ static void gateway__a_cancelled_call_is_given_up_upstream_and_ends_once(void **
 
 static void gateway__abandoning_a_call_gives_the_reply_back_and_cancels(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_MODERN);
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  client_open(&bed.world, &bed.client, "files", HF_ERA_MODERN);
   const char *meta = "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
                      "\"io.modelcontextprotocol/clientCapabilities\":{}}";
   char text[512];
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\",%s}}", meta);
-  client_send(&world, &client, &reply, text);
-  world_run(&world, HF_SECONDS(4));
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  bed_send(&bed, text);
+  world_run(&bed.world, HF_SECONDS(4));
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "files"));
   assert_non_null(ref);
   assert_null(strstr(ref->text, "modelcontextprotocol")); /* a legacy server is not shown the modern members */
-  client_send(&world, &client, NULL,                      /* of another connection, whose ids begin at 1 as well */
+  client_send(&bed.world, &bed.client, NULL,              /* of another connection, whose ids begin at 1 as well */
               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
   assert_false(ref->aborted);
-  hf_client_abandon(client.client, &reply.head);
+  hf_client_abandon(bed.client.client, &bed.reply.head);
   assert_true(ref->aborted);
-  assert_null(reply.answer);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_null(bed.reply.answer);
+  bed_close(&bed);
 }
 
 static void gateway__a_modern_server_is_told_the_version_by_every_request(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   struct fake_server modern = {.name = "new",
                                .hello = HELLO_MODERN,
                                .era = HF_ERA_MODERN,
                                .tools = "{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\","
                                         "\"tools\":[{\"name\":\"t\"}]}"};
-  world_init(&world, &modern, 1);
-  client_open(&world, &client, "new", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}");
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "new"));
+  world_init(&bed.world, &modern, 1);
+  client_open(&bed.world, &bed.client, "new", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "new"));
   assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\""));
   assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/clientCapabilities\":{}"));
   upstream_answer(ref, "{\"resultType\":\"input_required\",\"requestState\":\"s\"}");
-  assert_non_null(strstr(reply.answer, "\"isError\":true"));
-  assert_non_null(strstr(reply.answer, "asks for input that this client cannot be asked for"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "\"isError\":true"));
+  assert_non_null(strstr(bed.reply.answer, "asks for input that this client cannot be asked for"));
+  bed_close(&bed);
 }
 
 static void gateway__a_modern_client_gets_a_complete_result_of_a_legacy_server(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_MODERN);
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///a\",\"_meta\":"
-              "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
-  world_run(&world, HF_SECONDS(4));
-  upstream_answer(upstream_last(world_upstream(&world, "files")), "{\"contents\":[]}");
-  assert_non_null(strstr(reply.answer, "\"resultType\":\"complete\""));
-  assert_non_null(strstr(reply.answer, "\"ttlMs\":0"));
-  assert_non_null(strstr(reply.answer, "\"cacheScope\":\"private\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  client_open(&bed.world, &bed.client, "files", HF_ERA_MODERN);
+  bed_send(&bed,
+           "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///a\",\"_meta\":"
+           "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+           "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+  world_run(&bed.world, HF_SECONDS(4));
+  upstream_answer(upstream_last(world_upstream(&bed.world, "files")), "{\"contents\":[]}");
+  assert_non_null(strstr(bed.reply.answer, "\"resultType\":\"complete\""));
+  assert_non_null(strstr(bed.reply.answer, "\"ttlMs\":0"));
+  assert_non_null(strstr(bed.reply.answer, "\"cacheScope\":\"private\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_servers_error_has_the_status_that_the_modern_era_wants(void **state) {
@@ -395,84 +382,68 @@ static void gateway__a_servers_error_has_the_status_that_the_modern_era_wants(vo
 
 static void gateway__a_dead_server_neither_empties_nor_delays_the_list_beyond_its_bound(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   struct fake_server servers[] = {files, {.name = "slow"}, search};
-  world_init(&world, servers, 3);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_null(reply.answer);
-  world_run(&world, HF_SECONDS(3));
-  assert_non_null(strstr(reply.answer, "files__read"));
-  assert_non_null(strstr(reply.answer, "search__web"));
+  world_init(&bed.world, servers, 3);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_null(bed.reply.answer);
+  world_run(&bed.world, HF_SECONDS(3));
+  assert_non_null(strstr(bed.reply.answer, "files__read"));
+  assert_non_null(strstr(bed.reply.answer, "search__web"));
 
-  world.servers[1].hello = HELLO_TOOLS;
-  world.servers[1].tools = "{\"tools\":[{\"name\":\"late\"}]}";
-  world_run(&world, HF_SECONDS(1));
-  assert_int_equal(client.notified_count, 1);
-  assert_string_equal(client.notified[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed.world.servers[1].hello = HELLO_TOOLS;
+  bed.world.servers[1].tools = "{\"tools\":[{\"name\":\"late\"}]}";
+  world_run(&bed.world, HF_SECONDS(1));
+  assert_int_equal(bed.client.notified_count, 1);
+  assert_string_equal(bed.client.notified[0], "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+  bed_close(&bed);
 }
 
 static void gateway__a_list_that_does_not_end_is_cut(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   struct fake_server loop = {
       .name = "loop", .hello = HELLO_TOOLS, .tools = "{\"tools\":[{\"name\":\"once\"}],\"nextCursor\":\"again\"}"};
-  world_init(&world, &loop, 1);
-  client_open(&world, &client, "loop", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"once\"}]}}");
-  assert_int_equal(world_upstream(&world, "loop")->sent_count, 2);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  world_init(&bed.world, &loop, 1);
+  client_open(&bed.world, &bed.client, "loop", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(bed.reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"once\"}]}}");
+  assert_int_equal(world_upstream(&bed.world, "loop")->sent_count, 2);
+  bed_close(&bed);
 }
 
 static void gateway__one_unreadable_tool_is_left_out_alone(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   struct fake_server odd = {.name = "odd",
                             .hello = HELLO_TOOLS,
                             .tools = "{\"tools\":[{\"name\":7},{\"name\":\"good\"},{\"name\":\"a\",\"name\":\"b\"},"
                                      "{\"name\":\"good\"},null]}"};
-  world_init(&world, &odd, 1);
-  client_open(&world, &client, "odd", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"good\"}]}}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  world_init(&bed.world, &odd, 1);
+  client_open(&bed.world, &bed.client, "odd", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_string_equal(bed.reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{\"name\":\"good\"}]}}");
+  bed_close(&bed);
 }
 
 static void gateway__speaks_for_the_one_server_at_its_own_endpoint(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\","
-              "\"capabilities\":{}}}");
-  assert_string_equal(reply.answer,
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  bed_send(&bed,
+           "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\","
+           "\"capabilities\":{}}}");
+  assert_string_equal(bed.reply.answer,
                       "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2024-11-05\",\"capabilities\":"
                       "{\"tools\":{\"listChanged\":true},\"prompts\":{\"listChanged\":true},\"resources\":"
                       "{\"listChanged\":true,\"subscribe\":true},\"logging\":{}},\"serverInfo\":{\"name\":\"real\","
                       "\"version\":\"9\"},\"instructions\":\"be kind\"}}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 static void gateway__instructions_that_just_fit_are_a_whole_string(void **state) {
@@ -506,83 +477,68 @@ static void gateway__instructions_that_just_fit_are_a_whole_string(void **state)
 
 static void gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  world.settings->servers[0].instance = HF_INSTANCE_SESSION; /* before any client came */
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{\"sampling\":{}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  bed.world.settings->servers[0].instance = HF_INSTANCE_SESSION; /* before any client came */
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{\"sampling\":{}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   assert_string_equal(upstream->capabilities, "{\"sampling\":{}}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_message(upstream, NULL,
                    "{\"jsonrpc\":\"2.0\",\"id\":\"q1\",\"method\":\"sampling/createMessage\",\"params\":{\"m\":1.0}}");
-  assert_int_equal(reply.message_count, 1);
-  const char *id = strstr(reply.messages[0], "\"id\":");
+  assert_int_equal(bed.reply.message_count, 1);
+  const char *id = strstr(bed.reply.messages[0], "\"id\":");
   unsigned long long number = strtoull(id + 5, NULL, 10);
-  assert_non_null(strstr(reply.messages[0], "\"params\":{\"m\":1.0}"));
+  assert_non_null(strstr(bed.reply.messages[0], "\"params\":{\"m\":1.0}"));
   char text[128];
   snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"r\":1}}", number);
-  client_send(&world, &client, NULL, text);
+  client_send(&bed.world, &bed.client, NULL, text);
   assert_string_equal(upstream->posted[upstream->posted_count - 1],
                       "{\"jsonrpc\":\"2.0\",\"id\":\"q1\",\"result\":{\"r\":1}}");
-  client_send(&world, &client, NULL, text); /* a second answer is late, and dropped */
-  assert_int_equal(world.gateway->late_answers, 1);
+  client_send(&bed.world, &bed.client, NULL, text); /* a second answer is late, and dropped */
+  assert_int_equal(bed.world.gateway->late_answers, 1);
   upstream_answer(ref, "{\"content\":[]}");
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed_close(&bed);
 }
 
 static void gateway__a_question_dies_with_its_call(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  world.settings->servers[0].instance = HF_INSTANCE_SESSION;
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{\"elicitation\":{}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  bed.world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{\"elicitation\":{}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_message(upstream, ref, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}");
   upstream_handed_over(ref);
   upstream_fail(ref, HF_EVIDENCE_BROKE);
-  assert_int_equal(reply.message_count, 2);
-  assert_non_null(strstr(reply.messages[1], "\"method\":\"notifications/cancelled\""));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_int_equal(bed.reply.message_count, 2);
+  assert_non_null(strstr(bed.reply.messages[1], "\"method\":\"notifications/cancelled\""));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"maybe\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_person_who_thinks_is_outside_the_deadline(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  world.settings->servers[0].instance = HF_INSTANCE_SESSION;
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{\"elicitation\":{}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  bed.world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{\"elicitation\":{}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
   struct hf_attempt_ref *ref = upstream_last(upstream);
   upstream_handed_over(ref);
   upstream_message(upstream, ref, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}");
-  world_run(&world, HF_SECONDS(300));
-  assert_null(reply.answer);
+  world_run(&bed.world, HF_SECONDS(300));
+  assert_null(bed.reply.answer);
   upstream_answer(ref, "{\"content\":[]}");
-  assert_non_null(strstr(reply.answer, "\"content\":[]"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "\"content\":[]"));
+  bed_close(&bed);
 }
 
 static void gateway__a_shared_server_cannot_ask_any_client(void **state) {
@@ -637,9 +593,7 @@ static void gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the
 
 static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   const struct fake_server modern = {
       .name = "modern",
       .hello = "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"resources\":"
@@ -647,13 +601,13 @@ static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state)
       .resources = "{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"a\"}]}",
       .era = HF_ERA_MODERN,
   };
-  world_init(&world, &modern, 1);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
-  assert_non_null(strstr(reply.answer, "\"result\":{}"));
-  struct fake_upstream *upstream = world_upstream(&world, "modern");
+  world_init(&bed.world, &modern, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed,
+           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  assert_non_null(strstr(bed.reply.answer, "\"result\":{}"));
+  struct fake_upstream *upstream = world_upstream(&bed.world, "modern");
   struct hf_attempt_ref *listen = upstream_last(upstream);
   assert_non_null(listen);
   assert_int_equal(listen->method, HF_METHOD_SUBSCRIPTIONS_LISTEN);
@@ -661,43 +615,36 @@ static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state)
   upstream_message(upstream, listen,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
                    "\"file:///a\"}}");
-  assert_int_equal(client.notified_count, 1);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_int_equal(bed.client.notified_count, 1);
+  bed_close(&bed);
 }
 
 static void gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
-  client_open(&world, &client, "files", HF_ERA_MODERN);
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":\"L\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"
-              "{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\",\"no://such\"]},\"_meta\":"
-              "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
-  world_run(&world, HF_SECONDS(4));
-  assert_string_equal(reply.messages[0],
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  client_open(&bed.world, &bed.client, "files", HF_ERA_MODERN);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":\"L\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"
+                 "{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\",\"no://such\"]},\"_meta\":"
+                 "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                 "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+  world_run(&bed.world, HF_SECONDS(4));
+  assert_string_equal(bed.reply.messages[0],
                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":"
                       "{\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\"]},"
                       "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":\"L\"}}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   upstream_message(upstream, NULL,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
                    "\"file:///a\"}}");
-  world.servers[0].tools = "{\"tools\":[]}";
+  bed.world.servers[0].tools = "{\"tools\":[]}";
   upstream_message(upstream, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
-  world_run(&world, HF_SECONDS(1));
-  assert_int_equal(reply.message_count, 3);
-  assert_non_null(strstr(reply.messages[1], "\"io.modelcontextprotocol/subscriptionId\":\"L\""));
-  assert_non_null(strstr(reply.messages[2], "notifications/tools/list_changed"));
-  hf_client_abandon(client.client, &reply.head);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  world_run(&bed.world, HF_SECONDS(1));
+  assert_int_equal(bed.reply.message_count, 3);
+  assert_non_null(strstr(bed.reply.messages[1], "\"io.modelcontextprotocol/subscriptionId\":\"L\""));
+  assert_non_null(strstr(bed.reply.messages[2], "notifications/tools/list_changed"));
+  hf_client_abandon(bed.client.client, &bed.reply.head);
+  bed_close(&bed);
 }
 
 static void gateway__a_call_past_the_limit_is_refused_and_the_others_go_on(void **state) {
@@ -793,74 +740,58 @@ static void gateway__a_reload_drops_no_call_and_keeps_what_is_unchanged(void **s
 
 static void gateway__a_hidden_tool_is_neither_listed_nor_called(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
+  struct bed bed = {0};
+  two_servers(&bed.world);
   struct hf_tool_settings hidden = {.server = HF_STR("files"), .pattern = HF_STR("files__ch*"), .hidden = true};
-  world.settings->tools = &hidden;
-  world.settings->tool_count = 1;
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
-  assert_null(strstr(reply.answer, "charge"));
-  reply_deinit(&reply);
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
-  assert_non_null(strstr(reply.answer, "There is no tool 'charge'"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  bed.world.settings->tools = &hidden;
+  bed.world.settings->tool_count = 1;
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
+  assert_null(strstr(bed.reply.answer, "charge"));
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  assert_non_null(strstr(bed.reply.answer, "There is no tool 'charge'"));
+  bed_close(&bed);
 }
 
 static void gateway__configured_safety_beats_annotations(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
+  struct bed bed = {0};
+  two_servers(&bed.world);
   struct hf_tool_settings tool = {
       .server = HF_STR("files"), .pattern = HF_STR("files__read"), .has_safety = true, .safety = HF_SAFETY_UNSAFE};
-  world.settings->tools = &tool;
-  world.settings->tool_count = 1;
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
-  struct hf_attempt_ref *ref = upstream_last(world_upstream(&world, "files"));
+  bed.world.settings->tools = &tool;
+  bed.world.settings->tool_count = 1;
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "files"));
   upstream_handed_over(ref);
   upstream_fail(ref, HF_EVIDENCE_BROKE);
-  assert_non_null(strstr(reply.answer, "\"attempts\":1"));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "\"attempts\":1"));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"maybe\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_transient_tool_error_is_repeated_where_its_text_is_listed(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  two_servers(&world);
+  struct bed bed = {0};
+  two_servers(&bed.world);
   struct hf_str pattern = HF_STR("lock*busy");
-  world.settings->servers[0].transient_errors = (struct hf_strings){&pattern, 1};
-  client_open(&world, &client, "files", HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  client_send(&world, &client, &reply,
-              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
-  struct fake_upstream *upstream = world_upstream(&world, "files");
+  bed.world.settings->servers[0].transient_errors = (struct hf_strings){&pattern, 1};
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"read\"}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   upstream_answer(upstream_last(upstream),
                   "{\"content\":[{\"type\":\"text\",\"text\":\"the lock is busy now\"}],\"isError\":true}");
-  world_run(&world, HF_SECONDS(1));
-  assert_null(reply.answer);
+  world_run(&bed.world, HF_SECONDS(1));
+  assert_null(bed.reply.answer);
   upstream_answer(upstream_last(upstream),
                   "{\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}],\"isError\":true}");
-  assert_non_null(strstr(reply.answer, "no such file"));
-  assert_non_null(strstr(reply.answer, "\"executed\":\"yes\",\"reason\":\"tool_error\""));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_non_null(strstr(bed.reply.answer, "no such file"));
+  assert_non_null(strstr(bed.reply.answer, "\"executed\":\"yes\",\"reason\":\"tool_error\""));
+  bed_close(&bed);
 }
 
 static void gateway__a_subscription_that_the_server_refused_is_none(void **state) {
@@ -881,24 +812,20 @@ static void gateway__a_subscription_that_the_server_refused_is_none(void **state
 
 static void gateway__a_request_that_waits_is_answered_when_the_gateway_ends(void **state) {
   (void)state;
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
+  struct bed bed = {0};
   bool drained = false;
   struct fake_server servers[] = {files, {.name = "slow"}};
-  world_init(&world, servers, 2);
-  world.settings->limits.list_wait = HF_SECONDS(60);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_null(reply.answer);
-  hf_gateway_drain(world.gateway, note_done, &drained);
-  world_run(&world, HF_SECONDS(12));
+  world_init(&bed.world, servers, 2);
+  bed.world.settings->limits.list_wait = HF_SECONDS(60);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_null(bed.reply.answer);
+  hf_gateway_drain(bed.world.gateway, note_done, &drained);
+  world_run(&bed.world, HF_SECONDS(12));
   assert_true(drained);
-  assert_int_equal(reply.status, 200);
-  assert_non_null(strstr(reply.answer, "the gateway is shutting down"));
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  assert_int_equal(bed.reply.status, 200);
+  assert_non_null(strstr(bed.reply.answer, "the gateway is shutting down"));
+  bed_close(&bed);
 }
 
 static void gateway__an_error_of_the_server_keeps_its_words_and_is_marked(void **state) {
@@ -1031,21 +958,17 @@ static void gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request(voi
                                .hello = HELLO_MODERN,
                                .tools = "{\"tools\":[{\"name\":\"web\"}],\"ttlMs\":0,\"cacheScope\":\"private\"}",
                                .era = HF_ERA_MODERN};
-  struct world world;
-  struct fake_client client;
-  struct fake_reply reply;
-  world_init(&world, &server, 1);
-  client_open(&world, &client, NULL, HF_ERA_LEGACY);
-  client_initialize(&world, &client, "{}");
-  size_t before = count_sent(world_upstream(&world, "modern"), HF_METHOD_TOOLS_LIST);
-  world_run(&world, HF_SECONDS(1));
-  client_send(&world, &client, &reply, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-  assert_non_null(reply.answer);
-  assert_non_null(strstr(reply.answer, "\"modern__web\""));
-  assert_int_equal(count_sent(world_upstream(&world, "modern"), HF_METHOD_TOOLS_LIST), before + 1);
-  reply_deinit(&reply);
-  client_close(&client);
-  world_deinit(&world);
+  struct bed bed = {0};
+  world_init(&bed.world, &server, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  size_t before = count_sent(world_upstream(&bed.world, "modern"), HF_METHOD_TOOLS_LIST);
+  world_run(&bed.world, HF_SECONDS(1));
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  assert_non_null(bed.reply.answer);
+  assert_non_null(strstr(bed.reply.answer, "\"modern__web\""));
+  assert_int_equal(count_sent(world_upstream(&bed.world, "modern"), HF_METHOD_TOOLS_LIST), before + 1);
+  bed_close(&bed);
 }
 
 static void gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for(void **state) {
