@@ -53,13 +53,14 @@ static void two_servers(struct world *world) {
   world_init(world, servers, 2);
 }
 
-/* What most tests need: the two servers, and one legacy client that has said hello. */
+/* What most tests need: a world, and one client in it. */
 struct bed {
   struct world world;
   struct fake_client client;
   struct fake_reply reply; /* to the newest request */
 };
 
+/* Two servers, and a legacy client that has said hello. */
 static void bed_open(struct bed *bed, const char *server) {
   two_servers(&bed->world);
   client_open(&bed->world, &bed->client, server, HF_ERA_LEGACY);
