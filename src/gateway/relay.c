@@ -2,10 +2,12 @@
 
 #include "base/alloc.h"
 #include "mcp/rewrite.h"
+#include "json/value.h"
 #include "json/write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUMBER_MAX = 64, REF_MAX = 1 << 16 };
 
@@ -92,25 +94,55 @@ static void complete_result(struct hf_rewrite *rewrite, const struct hf_exchange
     hf_rewrite_set_member(rewrite, result, HF_STR("cacheScope"), HF_STR("\"private\""));
 }
 
-/* An error has no `_meta`, so its marker goes into `data`: in front of an object's members, or as all of it where there
- * is none. Data of another kind stays alone. */
+/* The value of the marker that a gateway behind this one has set. Returns 0, HF_ERR_NOTFOUND, or why that cannot be
+ * told. */
+static int find_mark(struct hf_str data, struct hf_str *ret_value) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  int r = hf_json_scan_feed(&scan, data.ptr, data.len, true);
+  if (r == 0) {
+    const struct hf_json_doc doc = hf_json_doc(data.ptr, &scan);
+    uint32_t value;
+    r = hf_json_member(&doc, 0, HF_STR(HF_META_OUTCOME), &value);
+    if (r == 0)
+      *ret_value = hf_json_span(&doc, value);
+  }
+  hf_json_scan_deinit(&scan);
+  return r;
+}
+
+/* Appends `data` with the outcome as its first member, or in place of the value `old`. */
+static int put_marked(struct hf_buf *out, struct hf_str data, struct hf_str old, struct hf_str outcome) {
+  size_t rest = old.ptr ? (size_t)(old.ptr - data.ptr) + old.len : 1;
+  int r = old.ptr ? hf_buf_append(out, data.ptr, (size_t)(old.ptr - data.ptr))
+                  : hf_buf_append_str(out, HF_STR("{\"" HF_META_OUTCOME "\":"));
+  if (r == 0)
+    r = hf_buf_append_str(out, outcome);
+  size_t next = rest;
+  while (next < data.len && memchr(" \t\r\n", data.ptr[next], 4))
+    next++;
+  if (r == 0 && !old.ptr && next < data.len && data.ptr[next] != '}')
+    r = hf_buf_append_str(out, HF_STR(","));
+  return r == 0 ? hf_buf_append(out, data.ptr + rest, data.len - rest) : r;
+}
+
+/* An error has no `_meta`, so its marker goes into `data`: among an object's members, or as all of it where there is
+ * none. Data of another kind stays alone. */
 static int mark_error(struct hf_rewrite *rewrite, const struct hf_message *response, struct hf_str outcome) {
   struct hf_str data = hf_message_raw(response, HF_FIELD_ERROR_DATA);
-  if (data.ptr && data.ptr[0] != '{')
+  if (!data.ptr)
+    data = HF_STR("{}");
+  if (data.ptr[0] != '{')
     return 0;
-  struct hf_str rest = data.ptr ? (struct hf_str){data.ptr + 1, data.len - 1} : HF_STR("}");
-  size_t blank = 0;
-  while (strchr(" \t\r\n", rest.ptr[blank]))
-    blank++;
+  struct hf_str old = {NULL, 0};
+  int r = find_mark(data, &old);
+  if (r < 0 && r != HF_ERR_NOTFOUND)
+    return r == HF_ERR_NOMEM ? r : 0;
   struct hf_buf marked;
   hf_buf_init(&marked, data.len + outcome.len + sizeof HF_META_OUTCOME + 8);
-  int r = hf_buf_append_str(&marked, HF_STR("{\"" HF_META_OUTCOME "\":"));
-  if (r == 0)
-    r = hf_buf_append_str(&marked, outcome);
-  if (r == 0 && rest.ptr[blank] != '}')
-    r = hf_buf_append_str(&marked, HF_STR(","));
-  if (r == 0)
-    r = hf_buf_append_str(&marked, rest);
+  r = put_marked(&marked, data, old, outcome);
   if (r == 0)
     hf_rewrite_set_member(rewrite, response->at[HF_FIELD_ERROR], HF_STR("data"), hf_buf_str(&marked));
   hf_buf_deinit(&marked);

@@ -841,6 +841,9 @@ static void gateway__an_error_of_the_server_keeps_its_words_and_is_marked(void *
       {"{\"code\":-32602,\"message\":\"bad\",\"data\":{\"n\":1.0}}", "\"data\":{\"dev.holdfast/outcome\":{",
        "},\"n\":1.0}"},
       {"{\"code\":-32602,\"message\":\"bad\",\"data\":[1.0]}", "\"data\":[1.0]", "[1.0]"},
+      {"{\"code\":-32602,\"message\":\"bad\",\"data\":{\"a\":1,\"dev.holdfast/outcome\":{\"of\":\"another\"} "
+       ",\"b\":2}}",
+       "\"data\":{\"a\":1,\"dev.holdfast/outcome\":{\"", "} ,\"b\":2}"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct world world;
@@ -855,6 +858,7 @@ static void gateway__an_error_of_the_server_keeps_its_words_and_is_marked(void *
     assert_non_null(strstr(reply.answer, "\"code\":-32602,\"message\":\"bad\""));
     assert_non_null(strstr(reply.answer, rows[i].before));
     assert_non_null(strstr(reply.answer, rows[i].after));
+    assert_null(strstr(reply.answer, "another"));
     struct hf_message message;
     struct hf_refusal refusal;
     assert_int_equal(hf_message_decode_copy(hf_str_from(reply.answer), &message, &refusal), 0);
