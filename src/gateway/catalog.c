@@ -375,8 +375,6 @@ static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, st
   struct hf_instance *instance = hf_server_instance(server, exchange->client);
   if (!instance && server->settings->disabled)
     exchange->target.disabled_reason = server->settings->disabled_reason;
-  if (!instance && server->settings->disabled)
-    exchange->target.disabled_reason = server->settings->disabled_reason;
   if (!instance)
     return server->settings->disabled ? HF_ERR_UNAVAILABLE : HF_ERR_LIMIT;
   if (is_hidden(instance, kind, own))
