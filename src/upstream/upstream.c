@@ -291,7 +291,8 @@ static void on_start_timer(struct hf_timer *timer) {
   struct hf_uplink *up = HF_CONTAINER_OF(timer, struct hf_uplink, start_timer);
   const struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
   hf_uplink_enter(up);
-  hf_uplink_down(up, &evidence, up->renewing ? HF_STR("no new session in time") : HF_STR("not ready in time"));
+  hf_uplink_down(up, &evidence,
+                 up->renewing ? HF_STR("no new session within startTimeout") : HF_STR("not ready within startTimeout"));
   hf_uplink_leave(up);
 }
 

@@ -377,7 +377,7 @@ static void upstream__a_start_has_a_deadline(void **state) {
   opened(&bed);
   run(&bed, HF_SECONDS(30));
   assert_int_equal(bed.phase, HF_UPSTREAM_DOWN);
-  assert_string_equal(bed.reason, "not ready in time");
+  assert_string_equal(bed.reason, "not ready within startTimeout");
   assert_int_equal(bed.fake.closes, 1);
   run(&bed, HF_SECONDS(1));
   assert_int_equal(bed.fake.opens, 1);
