@@ -10,7 +10,7 @@
 #include "gateway/subscription.h"
 #include "mcp/compose.h"
 
-enum { ERROR_TEXT_MAX = 4096 };
+enum { ERROR_TEXT_MAX = 4096, NAME_SHOWN_MAX = 128 };
 
 static const char *const log_levels[] = {"debug", "info",     "notice", "warning",
                                          "error", "critical", "alert",  "emergency"};
@@ -246,13 +246,14 @@ static bool headers_agree(struct hf_exchange *exchange) {
 }
 
 static void answer_disabled(struct hf_exchange *exchange) {
+  struct hf_str name = exchange->request.name;
+  name.len = name.len < NAME_SHOWN_MAX ? name.len : NAME_SHOWN_MAX;
   struct hf_buf text;
   hf_buf_init(&text, ERROR_TEXT_MAX);
-  (void)hf_buf_printf(
-      &text,
-      "The server of this tool is disabled (%.*s). Nothing was executed. Repeating the call won't help: "
-      "the person who runs the gateway has to mend this. Go on without this tool.",
-      HF_STR_FMT(exchange->target.disabled_reason));
+  (void)hf_buf_printf(&text,
+                      "The server of '%.*s' is disabled (%.*s). Nothing was executed. Repeating the call won't help: "
+                      "the person who runs the gateway has to mend this. Go on without it.",
+                      HF_STR_FMT(name), HF_STR_FMT(exchange->target.disabled_reason));
   hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR, hf_buf_str(&text));
   hf_buf_deinit(&text);
 }
