@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 static pthread_mutex_t hang_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t hang_over = PTHREAD_COND_INITIALIZER;
 static bool hang_is_over;
-static int hanging;
+static atomic_int hanging;
 
 static int hang(void) {
   pthread_mutex_lock(&hang_lock);
