@@ -12,7 +12,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PASSES_MAX = 8, HANGUPS_MAX = 64, MEMORY_MIN = 16 << 10, STRICT = 1, EXPIRE_PER_TICK = 256, TRIM_AFTER = 256 };
+enum {
+  PASSES_MAX = 8,
+  HANGUPS_MAX = 64,
+  MEMORY_MIN = 16 << 10,
+  STRICT = 1,
+  EXPIRE_PER_TICK = 256,
+  TRIM_AFTER = 256,
+  GONE_PATIENCE = 1
+};
 
 #define EXPIRE_AGAIN HF_MS(1)
 
@@ -62,6 +70,18 @@ void hf_front_cut(struct hf_peer *peer) {
   hf_front_wake(peer);
 }
 
+/* Seconds are all it knows. */
+static unsigned write_timeout(const struct hf_limits *limits) {
+  hf_time seconds = (limits->client_write + HF_SECONDS(1) - 1) / HF_SECONDS(1);
+  return (unsigned)hf_time_min(hf_time_max(seconds, 1), 24 * 3600);
+}
+
+/* libmicrohttpd can miss that a peer closed, when that came together with its last bytes. Where nothing is owed to such
+ * a peer, a short time-out of its own makes it look again. */
+static void set_patience(struct hf_peer *peer, unsigned seconds) {
+  (void)MHD_set_connection_option(peer->mhd, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
 /* A peer that closed its side is gone for streams and for modern requests, where that is the cancellation. Others may
  * still read their answer. */
 static void on_hangup(struct hf_peer *peer) {
@@ -69,6 +89,8 @@ static void on_hangup(struct hf_peer *peer) {
   peer->peer_gone = true;
   if (request && (request->era == HF_ERA_MODERN || request->phase == HF_REQUEST_QUEUED))
     hf_front_wake(peer);
+  else if (!request || request->phase == HF_REQUEST_HEAD || request->phase == HF_REQUEST_BODY)
+    set_patience(peer, GONE_PATIENCE);
 }
 
 static void on_hangup_readable(uv_poll_t *poll, int status, int events) {
@@ -162,6 +184,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
   if (request->phase == HF_REQUEST_BODY || request->phase == HF_REQUEST_ANSWERED) {
     hf_list_remove(&peer->link);
     hf_list_push_back(&request->front->busy, &peer->link);
+    if (peer->peer_gone)
+      set_patience(peer, write_timeout(&request->settings->limits));
     hf_request_complete(request, method);
   }
   if (request->phase == HF_REQUEST_ANSWERED || request->phase == HF_REQUEST_STREAMING)
@@ -184,6 +208,8 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **state
   if (peer) {
     peer->request = NULL;
     set_deadline(peer, &front->idle, IDLE_CONNECTION);
+    if (peer->peer_gone)
+      set_patience(peer, GONE_PATIENCE);
     if (front->draining)
       (void)shutdown(peer->fd, SHUT_RD);
   }
@@ -287,12 +313,6 @@ static hf_time tick_of(const struct hf_limits *limits) {
   hf_time every = hf_time_min(TICK_MAX, limits->sse_keepalive / 4);
   every = hf_time_min(every, hf_time_min(limits->client_read, limits->session_idle) / 4);
   return hf_time_max(every, TICK_MIN);
-}
-
-/* Seconds are all it knows. */
-static unsigned write_timeout(const struct hf_limits *limits) {
-  hf_time seconds = (limits->client_write + HF_SECONDS(1) - 1) / HF_SECONDS(1);
-  return (unsigned)hf_time_min(hf_time_max(seconds, 1), 24 * 3600);
 }
 
 static int start_daemon(struct hf_front_http *front, struct hf_error *reterr) {
