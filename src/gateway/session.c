@@ -246,7 +246,7 @@ static bool headers_agree(struct hf_exchange *exchange) {
 }
 
 static void answer_disabled(struct hf_exchange *exchange) {
-  struct hf_str name = exchange->request.name;
+  struct hf_str name = exchange->request.name.len ? exchange->request.name : HF_STR("params.ref");
   name.len = name.len < NAME_SHOWN_MAX ? name.len : NAME_SHOWN_MAX;
   struct hf_buf text;
   hf_buf_init(&text, ERROR_TEXT_MAX);

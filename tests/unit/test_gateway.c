@@ -869,6 +869,34 @@ static void gateway__an_error_of_the_server_keeps_its_words_and_is_marked(void *
   }
 }
 
+static void gateway__a_disabled_server_is_told_by_what_the_request_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *request;
+    const char *named;
+  } rows[] = {
+      {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"files__read\"}}",
+       "The server of 'files__read' is disabled (by its owner)"},
+      {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"completion/complete\",\"params\":{\"ref\":{\"type\":\"ref/prompt\","
+       "\"name\":\"files__greet\"},\"argument\":{\"name\":\"a\",\"value\":\"b\"}}}",
+       "The server of 'params.ref' is disabled (by its owner)"},
+  };
+  struct bed bed;
+  bed_open(&bed, NULL);
+  struct hf_error error;
+  struct hf_settings *disabled = world_settings(&files, 1);
+  disabled->servers[0].disabled = true;
+  disabled->servers[0].disabled_reason = HF_STR("by its owner");
+  assert_int_equal(hf_gateway_reload(bed.world.gateway, disabled, &error), 0);
+  world_run(&bed.world, 0);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    bed_send(&bed, rows[i].request);
+    assert_non_null(bed.reply.answer);
+    assert_non_null(strstr(bed.reply.answer, rows[i].named));
+  }
+  bed_close(&bed);
+}
+
 static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
   (void)state;
   struct world world;
@@ -1128,6 +1156,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_subscription_that_the_server_refused_is_none),
       cmocka_unit_test(gateway__a_request_that_waits_is_answered_when_the_gateway_ends),
       cmocka_unit_test(gateway__an_error_of_the_server_keeps_its_words_and_is_marked),
+      cmocka_unit_test(gateway__a_disabled_server_is_told_by_what_the_request_named),
       cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
