@@ -178,7 +178,7 @@ int hf_param_headers_compute(const struct hf_param_headers *headers, struct hf_s
   struct hf_json_doc doc = hf_json_doc(arguments.ptr ? arguments.ptr : "{}", &scan);
   int count = 0;
   for (size_t i = 0; r == 0 && i < headers->count; i++) {
-    struct hf_str text;
+    struct hf_str text = {NULL, 0};
     uint32_t node;
     int found = find_value(&doc, &headers->item[i], &node);
     if (found == 0)
@@ -233,7 +233,7 @@ static bool same_number(struct hf_str header, struct hf_str expected) {
 
 static int check_one(const struct hf_param_header *header, const struct hf_json_doc *doc, const struct hf_header *came,
                      struct hf_arena *arena, struct hf_error *reterr) {
-  struct hf_str expected;
+  struct hf_str expected = {NULL, 0};
   uint32_t node;
   int found = find_value(doc, header, &node);
   if (found == 0)
