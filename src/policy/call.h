@@ -1,175 +1,17 @@
-/* One tools/call, from its arrival until it is answered: a pure state machine.
- *
- * The owner (the pipeline, the simulator, the fuzzer) tells it what happened, performs the actions that come back, in
- * their order, and decides nothing itself. Time comes in with each step; randomness comes from the seed; nothing is
- * allocated, logged or sent here.
- *
- * How to drive it:
- *   1. hf_call_init, then step HF_CALL_STARTED.
- *   2. After every step perform the actions, then arm a timer at hf_call_deadline(call) and step HF_CALL_TIMER when it
- * is reached (also if it is already past). A timer event that comes early is harmless.
- *   3. HF_CALL_FINISH is always the last action; after it the call wants nothing and ignores everything, but for a
- * permit that was on its way, which it hands back.
- *
- * What it keeps: every call that was started finishes exactly once, at the latest at its deadline; at any time it has
- * at most one of {an acquire outstanding, an attempt in flight}; every permit it was granted is reported; an attempt
- * whose tool may have run is repeated only if the tool's safety allows it; `executed` never falls. */
+/* One tools/call as a pure state machine, in the caller's memory. Events, actions, options, what it keeps and how to
+ * drive it are public: holdfast/call.h. Here the owner makes it with hf_call_init, in the call's own block. */
 #ifndef HF_POLICY_CALL_H
 #define HF_POLICY_CALL_H
 
 #include "base/time.h"
+#include "holdfast/call.h"
 #include "policy/breaker.h"
 #include "policy/classify.h"
 #include "policy/permit.h"
 #include "policy/retry.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-struct hf_timeout_options {
-  hf_time connect;  /* from the start of an attempt until the connection stands or takes a byte */
-  hf_time idle;     /* silence after the first sign of life */
-  hf_time attempt;  /* one attempt in all; applies where a repeat is allowed and left */
-  hf_time deadline; /* the whole call: queueing, attempts, pauses */
-};
-
-#define HF_TIMEOUT_OPTIONS_INIT                                                                                        \
-  { .connect = HF_SECONDS(2), .idle = HF_SECONDS(30), .attempt = HF_SECONDS(20), .deadline = HF_SECONDS(55) }
-
-/* The caller's hints. They only tighten; 0 means none. */
-struct hf_call_hints {
-  hf_time deadline; /* from the start of the call */
-  unsigned max_attempts;
-};
-
-/* One provider that can answer the call, in order of preference. The owner knows what `provider` index stands for. */
-struct hf_call_target {
-  enum hf_safety safety;
-  bool stateful; /* a lost session is not renewed silently */
-};
-
-/* All of it is copied by hf_call_init, so that a reload changes no call that runs. */
-struct hf_call_options {
-  struct hf_timeout_options timeout;
-  struct hf_retry_options retry;
-  struct hf_call_hints hints;
-  const struct hf_call_target *targets; /* the providers, best first */
-  size_t target_count;                  /* exactly 1 until fallback chains exist */
-  uint64_t seed;                        /* of this call's jitter */
-};
-
-enum hf_call_event_kind {
-  HF_CALL_STARTED,        /* once, first */
-  HF_CALL_PERMIT_GRANTED, /* `granted`; answers HF_CALL_ACQUIRE */
-  HF_CALL_PERMIT_REFUSED, /* `refused`; answers HF_CALL_ACQUIRE */
-  HF_CALL_ATTEMPT_SENT,   /* `sent`: in the same turn in which the bytes were handed to the socket or pipe */
-  HF_CALL_SIGN_OF_LIFE,   /* `attempt`: progress, log, a request from the server, an SSE event that is no answer */
-  HF_CALL_ANSWER_BYTES,   /* `attempt`: a part of the answer came: restarts the idle timer, says nothing else */
-  HF_CALL_ATTEMPT_DONE,   /* `done` */
-  HF_CALL_PAUSED,         /* `attempt`: a question of the server waits for a person; nests */
-  HF_CALL_RESUMED,        /* `attempt`: it was answered or is void */
-  HF_CALL_TIMER,          /* hf_call_deadline was reached */
-  HF_CALL_CANCELLED,      /* by the caller, or its connection is gone where that means cancel */
-};
-
-enum hf_attempt_result {
-  HF_ATTEMPT_SUCCESS, /* a result without isError: the tool ran */
-  HF_ATTEMPT_PENDING, /* a result that is no fault and no end: input_required, task */
-  HF_ATTEMPT_FAULT,   /* `evidence`; also a tool's `isError: true` */
-};
-
-struct hf_call_event {
-  enum hf_call_event_kind kind;
-  unsigned attempt; /* the index that HF_CALL_START_ATTEMPT gave; events of ended attempts are ignored */
-  union {
-    struct {
-      struct hf_permit permit;
-    } granted;
-    struct {
-      enum hf_denial reason;
-      hf_time retry_at;            /* when asking again can help; HF_TIME_NEVER if unknown or never */
-      struct hf_evidence evidence; /* with HF_DENIAL_DOWN: why */
-    } refused;
-    struct {
-      size_t bytes;  /* handed over; 0 with the news that the connection stands */
-      bool complete; /* the last byte of the request among them (stdio: the newline) */
-    } sent;
-    struct {
-      enum hf_attempt_result result;
-      struct hf_evidence evidence; /* with HF_ATTEMPT_FAULT */
-    } done;
-  };
-};
-
-/* Why the call ended as it did, for texts and logs; its fault says what went wrong. */
-enum hf_call_end {
-  HF_CALL_END_ANSWERED,  /* success or pending: pass the answer of `attempt` on */
-  HF_CALL_END_FINAL,     /* the fault is not one that a repeat can mend */
-  HF_CALL_END_UNSAFE,    /* transient, but the tool may have run and must not run twice */
-  HF_CALL_END_ATTEMPTS,  /* no attempts left */
-  HF_CALL_END_BUDGET,    /* the provider's retry budget is spent */
-  HF_CALL_END_REFUSED,   /* no permit: breaker, limit, upstream down */
-  HF_CALL_END_HINT,      /* Retry-After, or the pause, lies beyond the deadline */
-  HF_CALL_END_DEADLINE,  /* the deadline passed */
-  HF_CALL_END_CANCELLED, /* the caller cancelled: nobody waits for an answer */
-};
-
-struct hf_outcome {
-  enum hf_call_end end;
-  enum hf_fault fault; /* HF_FAULT_NONE when answered; else of the last attempt, or of the refusal if there was none */
-  enum hf_executed executed;   /* of the whole call */
-  struct hf_evidence evidence; /* behind `fault` */
-  unsigned provider;           /* target index of the last attempt (or refusal) */
-  unsigned attempts;           /* how many were started */
-  unsigned attempt;    /* index of the last one, valid if attempts > 0: whose answer to pass on, if it had one */
-  hf_time elapsed;     /* since the start, waiting for people included */
-  hf_time retry_after; /* when a later call may do better; negative if unknown */
-};
-
-enum hf_call_action_kind {
-  HF_CALL_ACQUIRE,  /* set call->waiter.tool (the rest is filled in) and step the provider with HF_PROVIDER_ACQUIRE */
-  HF_CALL_WITHDRAW, /* step the provider with HF_PROVIDER_WITHDRAW: the acquire is not wanted any more */
-  HF_CALL_START_ATTEMPT, /* `start` */
-  HF_CALL_ABORT_ATTEMPT, /* `abort`: cancel upstream and forget it; no event of it is expected any more */
-  HF_CALL_REPORT,        /* `report`: step the provider with HF_PROVIDER_REPORT */
-  HF_CALL_FINISH,        /* `outcome`: the end */
-};
-
-enum hf_abort_reason { HF_ABORT_CONNECT, HF_ABORT_IDLE, HF_ABORT_ATTEMPT, HF_ABORT_DEADLINE, HF_ABORT_CANCELLED };
-
-/* The verdict on one attempt, or on the call's last attempt at this provider. */
-struct hf_report {
-  struct hf_permit permit;
-  enum hf_blame blame;
-  bool deferred;       /* the call goes on: give the slot back, settle a probe, but count nothing yet */
-  hf_time retry_after; /* the server's hint; negative if none */
-};
-
-struct hf_call_action {
-  enum hf_call_action_kind kind;
-  unsigned provider; /* target index; all but `finish` */
-  union {
-    struct {
-      unsigned attempt;   /* 0, 1, 2 … over the whole call */
-      hf_time connect_by; /* absolute, for the owner's own layers; the call's timer watches it all the same */
-      bool new_session;   /* the last one was lost: open a new one first */
-    } start;
-    struct {
-      unsigned attempt;
-      enum hf_abort_reason reason;
-    } abort;
-    struct hf_report report;
-    struct hf_outcome outcome;
-  };
-};
-
-enum { HF_CALL_ACTIONS_MAX = 6 };
-
-struct hf_call_actions {
-  unsigned len;
-  struct hf_call_action items[HF_CALL_ACTIONS_MAX];
-};
 
 enum hf_call_state {
   HF_CALL_STATE_NEW,
@@ -222,19 +64,8 @@ struct hf_call {
 /* Copies what it needs of `options`. */
 void hf_call_init(struct hf_call *call, const struct hf_call_options *options);
 
-/* Tells the call what happened. `out` is overwritten. Returns 0 always, or HF_ERR_INVALID for an event that its state
- * does not allow (a bug of the owner; nothing changes and no action is given). Events about ended attempts are not
- * wrong, only late: they are ignored. Does not reenter: perform the actions after it has returned. */
-int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_time now, struct hf_call_actions *out);
-
-/* When it wants HF_CALL_TIMER; HF_TIME_NEVER if not at all. */
-hf_time hf_call_deadline(const struct hf_call *call);
-
 static inline bool hf_call_finished(const struct hf_call *call) {
   return call->state == HF_CALL_STATE_FINISHED;
 }
-
-/* The constant name of an end ("attempts"), for logs and the outcome marker. */
-const char *hf_call_end_name(enum hf_call_end end);
 
 #endif

@@ -1,31 +1,12 @@
-/* When to try again: exponential backoff with jitter, and Retry-After. Pure. */
+/* When to try again; holdfast/retry.h has the options and the pause. Pure. */
 #ifndef HF_POLICY_RETRY_H
 #define HF_POLICY_RETRY_H
 
 #include "base/str.h"
 #include "base/time.h"
+#include "holdfast/retry.h"
 
 #include <stdint.h>
-
-enum hf_retry_jitter {
-  HF_RETRY_JITTER_FULL, /* any pause up to its bound: callers that failed together come back apart */
-  HF_RETRY_JITTER_NONE, /* the bound itself */
-};
-
-struct hf_retry_options {
-  unsigned attempts; /* the most, the first included; at least 1 */
-  hf_time base;      /* the bound of the first pause */
-  hf_time max;       /* the bound of any pause */
-  enum hf_retry_jitter jitter;
-};
-
-#define HF_RETRY_OPTIONS_INIT                                                                                          \
-  { .attempts = 4, .base = HF_MS(500), .max = HF_SECONDS(8) }
-
-/* The pause before try number `retry` (1 is the first repeat): uniform in [0, min(max, base · 2^(retry-1))], or that
- * bound without jitter. With a hint (`retry_after` ≥ 0) it is never shorter than the hint, and jitter spreads callers
- * that got the same hint a little above it. */
-hf_time hf_retry_pause(const struct hf_retry_options *options, unsigned retry, hf_time retry_after, uint64_t random);
 
 /* Reads a Retry-After header: seconds, or an HTTP date (RFC 9110, all three forms) against `wall_ms`, milliseconds
  * since 1970 UTC. A date in the past is 0. Returns 0, or HF_ERR_SYNTAX and leaves `ret_pause` alone. */

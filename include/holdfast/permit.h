@@ -1,0 +1,40 @@
+/* What passes between a call and a provider: the request for a permit (a waiter), the permit, and the reasons for which
+ * there is none. */
+#ifndef HOLDFAST_PERMIT_H
+#define HOLDFAST_PERMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of a provider: what it knows of one of its tools. */
+struct hf_provider_tool;
+
+/* A call's place in a provider's queue. It belongs to the call. */
+struct hf_waiter;
+
+/* Leave to make one attempt. A value: copied freely, owned by the call that was granted it, and good only in the
+ * generations of the breakers that it names. */
+struct hf_permit {
+  uint32_t provider_generation;
+  uint32_t tool_generation;
+  bool holds_slot;     /* one of the provider's concurrent calls; given back by the first report */
+  bool provider_probe; /* holds the lease of the provider's half-open breaker */
+  bool tool_probe;     /* likewise of the tool's */
+};
+
+enum hf_denial {
+  HF_DENIAL_BREAKER, /* open; retry_at is when a probe is due */
+  HF_DENIAL_LIMIT,   /* the queue is full */
+  HF_DENIAL_BUDGET,  /* the retry budget is spent */
+  HF_DENIAL_DOWN,    /* the upstream cannot be started; `evidence` says why */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
