@@ -1,3 +1,4 @@
+#include "cli/ancestry.h"
 #include "cli/setup.h"
 
 #include "base/alloc.h"
@@ -18,6 +19,14 @@ static int load_and_run(const struct hf_args *args, struct hf_app_options *optio
   HF_CLEANUP_FREE char *path = NULL;
   int exit_code = hf_setup_settings(args, &options->config, &settings, &path);
   options->config_path = path;
+  if (exit_code == HF_EXIT_GOOD && hf_ancestry_has(path))
+    exit_code =
+        hf_complain(HF_EXIT_USAGE,
+                    "a server in '%s' is holdfast itself with the same file, and would start itself for ever: take it "
+                    "out of there, or give --config another file",
+                    path);
+  if (exit_code == HF_EXIT_GOOD && hf_ancestry_add(path) < 0)
+    exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "too many gateways above this one, or out of memory");
   if (exit_code == HF_EXIT_GOOD)
     exit_code = run(options, settings);
   hf_settings_free(settings);

@@ -1,6 +1,7 @@
 #include "cli/line.h"
 
 #include "base/alloc.h"
+#include "cli/ancestry.h"
 #include "daemon/control.h"
 
 #include <string.h>
@@ -27,6 +28,8 @@ static int open_own(const struct hf_args *args, struct hf_line *line) {
                  .log_format = args->log_format},
   };
   int exit_code = hf_setup_settings(args, &options.config, &settings, &path);
+  if (exit_code == HF_EXIT_GOOD && hf_ancestry_add(path) < 0)
+    exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "too many gateways above this one, or out of memory");
   if (exit_code == HF_EXIT_GOOD && hf_app_new(&options, settings, &line->app, &error) < 0)
     exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "%s", error.text);
   hf_settings_free(settings);

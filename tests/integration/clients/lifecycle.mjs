@@ -1,9 +1,10 @@
 // The life and death of processes: nobody is left behind, however the gateway ends.
 import assert from 'node:assert';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { done, test } from '../../lib/tap.mjs';
-import { chaos, ended, eventually, executions, scratch, serve } from '../../lib/gateway.mjs';
+import { binary, chaos, ended, eventually, executions, scratch, serve } from '../../lib/gateway.mjs';
 import { connectHttp, connectStdio, outcomeOf, textOf } from './lib.mjs';
 
 // All descendants of a process, by the kernel's account.
@@ -131,4 +132,24 @@ await test('D10 sessions with children of their own come and go without leaving 
   await eventually(() => descendants(gateway.child.pid).length <= 1, 'the end of all children');
   await eventually(() => count() <= before + 4, `few descriptors: ${before} before, ${count()} after`);
 }, { timeoutMs: 60000 });
+
+await test('a gateway whose file lists itself as a server does not start itself again', async ({ defer }) => {
+  const dir = scratch(defer);
+  const file = path.join(dir, 'client.json');
+  const ledger = path.join(dir, 'ledger');
+  fs.writeFileSync(
+    file,
+    JSON.stringify({
+      mcpServers: {
+        holdfast: { command: binary, args: ['stdio', '--config', file] },
+        other: { command: chaos, args: ['--stdio', '--ledger', ledger] },
+      },
+    }),
+  );
+  const run = spawnSync(binary, ['tools', '--config', file, '--log-level', 'info'], { encoding: 'utf8', timeout: 20000 });
+  assert.equal(run.status, 0, run.stderr);
+  assert.match(run.stderr, /is holdfast itself with the same file/);
+  assert.match(run.stdout, /^other__charge /m);
+  assert.doesNotMatch(run.stdout, /^holdfast__/m);
+}, { timeoutMs: 30000 });
 done();
