@@ -110,13 +110,6 @@ const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settin
   return best;
 }
 
-const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name) {
-  for (size_t i = 0; i < settings->server_count; i++)
-    if (hf_str_equal(settings->servers[i].name, name))
-      return &settings->servers[i];
-  return NULL;
-}
-
 static bool same_strings(struct hf_strings a, struct hf_strings b) {
   if (a.count != b.count)
     return false;

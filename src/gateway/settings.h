@@ -136,8 +136,6 @@ struct hf_settings {
 const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settings, struct hf_str server,
                                                 struct hf_str tool);
 
-const struct hf_server_settings *hf_settings_server(const struct hf_settings *settings, struct hf_str name);
-
 /* Would an upstream opened with `a` be the same if opened with `b`? Policies don't matter to it. */
 bool hf_server_settings_same_upstream(const struct hf_server_settings *a, const struct hf_server_settings *b);
 

@@ -38,20 +38,6 @@ int hf_json_member(const struct hf_json_doc *doc, uint32_t object, struct hf_str
   return 0;
 }
 
-int hf_json_element(const struct hf_json_doc *doc, uint32_t array, size_t index, uint32_t *ret_value) {
-  if (doc->nodes[array].type != HF_JSON_ARRAY || index >= doc->nodes[array].count)
-    return HF_ERR_NOTFOUND;
-  struct hf_json_iter iter = hf_json_iter(doc, array);
-  uint32_t value;
-  while (hf_json_next(doc, &iter, NULL, &value)) {
-    if (index-- == 0) {
-      *ret_value = value;
-      return 0;
-    }
-  }
-  return HF_ERR_NOTFOUND;
-}
-
 static unsigned hex_value(char c) {
   return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a' + 10);
 }

@@ -50,9 +50,6 @@ bool hf_json_next(const struct hf_json_doc *doc, struct hf_json_iter *iter, uint
 /* Finds the one member called `name`. Returns 0, HF_ERR_NOTFOUND, or HF_ERR_DUPLICATE when it occurs more than once. */
 int hf_json_member(const struct hf_json_doc *doc, uint32_t object, struct hf_str name, uint32_t *ret_value);
 
-/* Returns 0 or HF_ERR_NOTFOUND. */
-int hf_json_element(const struct hf_json_doc *doc, uint32_t array, size_t index, uint32_t *ret_value);
-
 /* True if the string `node` means `text`. */
 bool hf_json_string_is(const struct hf_json_doc *doc, uint32_t node, struct hf_str text);
 

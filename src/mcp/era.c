@@ -66,7 +66,6 @@ static int read_modern(struct hf_message *m, struct hf_request_meta *meta, struc
   meta->capabilities = hf_message_raw(m, HF_FIELD_META_CAPABILITIES);
   if (m->at[HF_FIELD_META_CLIENT_INFO] && !is_type(m, HF_FIELD_META_CLIENT_INFO, HF_JSON_OBJECT))
     return hf_error_set(reterr, HF_ERR_INVALID, "_meta member '%s' must be an object", HF_META_CLIENT_INFO);
-  meta->client_info = hf_message_raw(m, HF_FIELD_META_CLIENT_INFO);
   r = hf_message_string(m, HF_FIELD_META_LOG_LEVEL, &meta->log_level);
   if (r == HF_ERR_NOMEM)
     return hf_error_set(reterr, r, "out of memory");

@@ -39,7 +39,6 @@ struct hf_request_meta {
   enum hf_version version;
   struct hf_str version_text;
   struct hf_str capabilities; /* raw object */
-  struct hf_str client_info;  /* raw object, or absent */
   struct hf_str log_level;    /* or absent */
 };
 

@@ -58,7 +58,6 @@ static int tell(struct hf_ndjson *nd, enum hf_ndjson_drop_kind kind, size_t len,
   if (kind != HF_NDJSON_NOISE) {
     drop.id = hf_message_peek_id(&nd->scan, text);
     drop.fault = nd->scan.fault;
-    drop.fault_at = nd->scan.pos;
   }
   int r = nd->handler.dropped(nd->handler.context, &drop);
   restart(nd, next);

@@ -24,7 +24,6 @@ struct hf_ndjson_drop {
   size_t len;               /* of noise: the whole line; else what had come until it was dropped */
   struct hf_str id;         /* raw JSON-RPC id, if it could be read */
   enum hf_json_fault fault; /* of BROKEN and OVERSIZE */
-  uint32_t fault_at;
 };
 
 struct hf_ndjson_handler {

@@ -171,20 +171,6 @@ void hf_rewrite_remove_member(struct hf_rewrite *rw, uint32_t object, struct hf_
   }
 }
 
-void hf_rewrite_insert_element(struct hf_rewrite *rw, uint32_t array, struct hf_str raw) {
-  if (rw->error)
-    return;
-  if (hf_json_type(&rw->message->doc, array) != HF_JSON_ARRAY) {
-    fail(rw, HF_ERR_INVALID);
-    return;
-  }
-  struct hf_edit *edit = add_edit(rw, HF_EDIT_INSERT_ELEMENT, array, node_at(rw, array)->start + 1);
-  if (!edit)
-    return;
-  edit->start = keep(rw, raw);
-  edit->len = raw.len;
-}
-
 void hf_rewrite_set_id(struct hf_rewrite *rw, struct hf_str raw) {
   hf_rewrite_set_member(rw, 0, HF_STR("id"), raw);
 }
@@ -251,35 +237,6 @@ void hf_rewrite_remove_meta(struct hf_rewrite *rw, struct hf_str key) {
     forget_insert(rw, ABSENT_META, key);
 }
 
-void hf_rewrite_insert_text(struct hf_rewrite *rw, struct hf_str text) {
-  const struct hf_message *m = rw->message;
-  if (m->kind != HF_MESSAGE_RESULT) {
-    fail(rw, HF_ERR_INVALID);
-    return;
-  }
-  uint32_t content = m->at[HF_FIELD_CONTENT];
-  struct hf_buf raw;
-  hf_buf_init(&raw, TEXT_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &raw);
-  if (!content)
-    hf_json_write_array(&w);
-  hf_json_write_object(&w);
-  hf_json_write_member_str(&w, "type", HF_STR("text"));
-  hf_json_write_member_str(&w, "text", text);
-  hf_json_write_object_end(&w);
-  if (!content)
-    hf_json_write_array_end(&w);
-  int r = hf_json_write_finish(&w);
-  if (r < 0)
-    fail(rw, r);
-  else if (content)
-    hf_rewrite_insert_element(rw, content, hf_buf_str(&raw));
-  else
-    hf_rewrite_set_member(rw, m->at[HF_FIELD_RESULT], HF_STR("content"), hf_buf_str(&raw));
-  hf_buf_deinit(&raw);
-}
-
 /* Turns the members kept for a missing `_meta` into one edit of the object it belongs to. */
 static void settle_meta(struct hf_rewrite *rw) {
   struct hf_buf meta;
@@ -338,23 +295,16 @@ static void settle_removal(struct hf_rewrite *rw, struct hf_edit *edit) {
   edit->drop = end - edit->at;
 }
 
-/* True if anything of the container stays behind what is inserted at its front. */
-static bool has_rest(const struct hf_rewrite *rw, uint32_t container) {
-  const struct hf_json_node *n = node_at(rw, container);
-  if (n->type == HF_JSON_OBJECT) {
-    uint32_t left = n->count;
-    for (size_t i = 0; i < rw->count; i++)
-      left -= rw->edits[i].kind == HF_EDIT_REMOVE_MEMBER && rw->edits[i].container == container;
-    return left > 0;
-  }
-  const char *p = rw->message->doc.base + n->start + 1;
-  while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
-    p++;
-  return *p != ']';
+/* True if any member of the object stays behind what is inserted at its front. */
+static bool has_rest(const struct hf_rewrite *rw, uint32_t object) {
+  uint32_t left = node_at(rw, object)->count;
+  for (size_t i = 0; i < rw->count; i++)
+    left -= rw->edits[i].kind == HF_EDIT_REMOVE_MEMBER && rw->edits[i].container == object;
+  return left > 0;
 }
 
 static bool is_insert(const struct hf_edit *edit) {
-  return edit->kind == HF_EDIT_INSERT_MEMBER || edit->kind == HF_EDIT_INSERT_ELEMENT;
+  return edit->kind == HF_EDIT_INSERT_MEMBER;
 }
 
 /* Insertions stand before a removal at the same place; else the order of the calls is kept. */
@@ -401,9 +351,9 @@ static int put_edit(struct output *out, const struct hf_rewrite *rw, size_t i) {
   int r = 0;
   if (insert && i > 0 && is_insert(&rw->edits[i - 1]) && rw->edits[i - 1].node == edit->node)
     r = hf_buf_append_str(&out->copied, HF_STR(","));
-  if (r == 0 && edit->kind == HF_EDIT_INSERT_MEMBER)
+  if (r == 0 && insert)
     r = hf_buf_append_str(&out->copied, edit_key(rw, edit));
-  if (r == 0 && edit->kind == HF_EDIT_INSERT_MEMBER)
+  if (r == 0 && insert)
     r = hf_buf_append_str(&out->copied, HF_STR(":"));
   if (r == 0)
     r = hf_buf_append(&out->copied, rw->text.data + edit->start, edit->len);

@@ -10,13 +10,13 @@
 
 enum { HF_REWRITE_EDITS_MAX = 16 };
 
-enum hf_edit_kind { HF_EDIT_REPLACE, HF_EDIT_INSERT_MEMBER, HF_EDIT_REMOVE_MEMBER, HF_EDIT_INSERT_ELEMENT };
+enum hf_edit_kind { HF_EDIT_REPLACE, HF_EDIT_INSERT_MEMBER, HF_EDIT_REMOVE_MEMBER };
 
 struct hf_edit {
   enum hf_edit_kind kind;
   uint32_t at;        /* offset in the message */
   uint32_t drop;      /* bytes of the message that go */
-  uint32_t node;      /* REPLACE: the value; INSERT: the container; REMOVE: the key */
+  uint32_t node;      /* REPLACE: the value; INSERT: the object; REMOVE: the key */
   uint32_t container; /* of a removed member */
   size_t key_start;   /* INSERT_MEMBER: the escaped key, in `text` */
   size_t key_len;
@@ -44,9 +44,6 @@ void hf_rewrite_set_member(struct hf_rewrite *rw, uint32_t object, struct hf_str
 /* Removes every member of that name; nothing happens if there is none. */
 void hf_rewrite_remove_member(struct hf_rewrite *rw, uint32_t object, struct hf_str key);
 
-/* Puts `raw` before the elements of `array`, which may be opaque. */
-void hf_rewrite_insert_element(struct hf_rewrite *rw, uint32_t array, struct hf_str raw);
-
 /* The id as raw JSON. A response or request without one gets one. */
 void hf_rewrite_set_id(struct hf_rewrite *rw, struct hf_str raw);
 
@@ -61,9 +58,6 @@ void hf_rewrite_set_progress_token(struct hf_rewrite *rw, struct hf_str raw);
  * HF_ERR_INVALID. */
 void hf_rewrite_set_meta(struct hf_rewrite *rw, struct hf_str key, struct hf_str raw);
 void hf_rewrite_remove_meta(struct hf_rewrite *rw, struct hf_str key);
-
-/* Puts a text item before the result's content. A result without a content array gets one. */
-void hf_rewrite_insert_text(struct hf_rewrite *rw, struct hf_str text);
 
 /* Appends the rewritten message to `pieces` and ends the rewrite. Returns 0, HF_ERR_LIMIT (too many edits or pieces),
  * HF_ERR_INVALID (an edit that does not fit the message) or HF_ERR_NOMEM. */

@@ -1,11 +1,11 @@
-/* Server-sent events, both ways.
+/* Reading server-sent events.
  *
  * The parser takes bytes in any pieces: LF, CR and CRLF, a byte order mark, several data lines, comments, unknown
  * fields. Data is fed to a JSON scanner as it arrives, so that a large answer is scanned by the time its event ends. */
 #ifndef HF_MCP_SSE_H
 #define HF_MCP_SSE_H
 
-#include "base/blob.h"
+#include "base/buf.h"
 #include "json/scan.h"
 
 enum { HF_SSE_ID_MAX = 1024, HF_SSE_TYPE_MAX = 64, HF_SSE_FIELD_MAX = 8 };
@@ -62,10 +62,5 @@ int hf_sse_feed(struct hf_sse *sse, const char *bytes, size_t len);
 
 /* True if part of an event has been read that did not end. */
 bool hf_sse_mid_event(const struct hf_sse *sse);
-
-/* Appends one event whose data is `data` (line breaks in it become several data lines). Absent `type` and `id` are left
- * out. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM; HF_ERR_INVALID for a line break in `type` or `id`. */
-int hf_sse_write(struct hf_pieces *out, struct hf_str type, struct hf_str id, const struct hf_pieces *data);
-int hf_sse_write_str(struct hf_buf *out, struct hf_str type, struct hf_str id, struct hf_str data);
 
 #endif

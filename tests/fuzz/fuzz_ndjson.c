@@ -25,7 +25,7 @@ static int note_frame(void *context, struct hf_buf *buf, struct hf_json_scan *sc
 
 static int note_drop(void *context, const struct hf_ndjson_drop *drop) {
   struct log *log = context;
-  int r = hf_buf_printf(&log->text, "drop %d %d %u:", (int)drop->kind, (int)drop->fault, drop->fault_at);
+  int r = hf_buf_printf(&log->text, "drop %d %d:", (int)drop->kind, (int)drop->fault);
   if (r == 0 && drop->id.ptr)
     r = hf_buf_append_str(&log->text, drop->id);
   /* How much of a broken message had come depends on the cut; noise is told when its line is complete. */

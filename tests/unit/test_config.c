@@ -256,8 +256,8 @@ static void config__policies_stack_up(void **state) {
            "  'b__x': { safety: read_only }\n");
   assert_string_equal(l.text.data, "");
   assert_int_equal(l.r, 0);
-  const struct hf_server_settings *a = hf_settings_server(l.settings, HF_STR("a"));
-  const struct hf_server_settings *b = hf_settings_server(l.settings, HF_STR("b"));
+  const struct hf_server_settings *a = &l.settings->servers[0];
+  const struct hf_server_settings *b = &l.settings->servers[1];
   assert_int_equal(a->policy.timeout.deadline, HF_SECONDS(3600));
   assert_int_equal(a->policy.timeout.idle, HF_SECONDS(120));
   assert_int_equal(a->policy.retry.attempts, 2);

@@ -55,7 +55,6 @@ static void era__reads_what_a_modern_request_says(void **state) {
   assert_int_equal(meta.era, HF_ERA_MODERN);
   assert_int_equal(meta.version, HF_VERSION_2026_07_28);
   assert_true(hf_str_equal(meta.capabilities, HF_STR("{\"roots\":{}}")));
-  assert_true(hf_str_equal(meta.client_info, HF_STR("{\"name\":\"c\"}")));
   assert_true(hf_str_equal(meta.log_level, HF_STR("info")));
   hf_message_deinit(&m);
 }

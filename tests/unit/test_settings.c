@@ -68,20 +68,11 @@ static void settings__exact_beats_the_longest_literal(void **state) {
   assert_null(hf_settings_tool(&settings, s("c"), s("get_x")));
 }
 
-static void settings__server_is_found_by_its_name(void **state) {
-  (void)state;
-  struct hf_server_settings servers[] = {{.name = s("a")}, {.name = s("天气 api")}};
-  struct hf_settings settings = {.servers = servers, .server_count = 2};
-  assert_ptr_equal(hf_settings_server(&settings, s("天气 api")), &servers[1]);
-  assert_null(hf_settings_server(&settings, s("A")));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pattern__star_stands_for_any_run),
       cmocka_unit_test(pattern__overlap_is_found_in_both_directions),
       cmocka_unit_test(settings__exact_beats_the_longest_literal),
-      cmocka_unit_test(settings__server_is_found_by_its_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

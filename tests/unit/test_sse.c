@@ -135,39 +135,6 @@ static void sse__a_handler_stops_the_parser(void **state) {
   hf_sse_deinit(&sse);
 }
 
-static void sse__writes_what_it_parses(void **state) {
-  (void)state;
-  static const struct {
-    struct hf_str type, id;
-    const char *data;
-    const char *text;
-  } rows[] = {
-      {{NULL, 0}, {NULL, 0}, "{}", "data: {}\n\n"},
-      {{"message", 7}, {"4", 1}, "{}", "event: message\nid: 4\ndata: {}\n\n"},
-      {{NULL, 0}, {"", 0}, "", "id: \ndata: \n\n"},
-      {{NULL, 0}, {NULL, 0}, "{\n}", "data: {\ndata: }\n\n"},
-      {{NULL, 0}, {NULL, 0}, "{\r\n\r}\n", "data: {\ndata: \ndata: }\ndata: \n\n"},
-  };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct hf_pieces data, out;
-    hf_pieces_init(&data);
-    hf_pieces_init(&out);
-    assert_int_equal(hf_pieces_add_copy(&data, hf_str_from(rows[i].data)), 0);
-    assert_int_equal(hf_sse_write(&out, rows[i].type, rows[i].id, &data), 0);
-    struct hf_buf text;
-    hf_buf_init(&text, 4096);
-    assert_int_equal(hf_pieces_join(&out, &text), 0);
-    assert_true(hf_str_equal(hf_buf_str(&text), hf_str_from(rows[i].text)));
-    hf_buf_reset(&text, 4096);
-    assert_int_equal(hf_sse_write_str(&text, rows[i].type, rows[i].id, hf_str_from(rows[i].data)), 0);
-    assert_true(hf_str_equal(hf_buf_str(&text), hf_str_from(rows[i].text)));
-    assert_int_equal(hf_sse_write_str(&text, HF_STR("a\nb"), rows[i].id, HF_STR("x")), HF_ERR_INVALID);
-    hf_buf_deinit(&text);
-    hf_pieces_deinit(&data);
-    hf_pieces_deinit(&out);
-  }
-}
-
 static void sse__survives_each_failing_allocation(void **state) {
   (void)state;
   int failures = 0;
@@ -196,7 +163,6 @@ int main(void) {
       cmocka_unit_test(sse__ids_with_nul_do_not_count),
       cmocka_unit_test(sse__an_event_becomes_a_message_without_copying),
       cmocka_unit_test(sse__a_handler_stops_the_parser),
-      cmocka_unit_test(sse__writes_what_it_parses),
       cmocka_unit_test(sse__survives_each_failing_allocation),
   };
   return cmocka_run_group_tests_name("sse", tests, NULL, NULL);
