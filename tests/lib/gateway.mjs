@@ -120,14 +120,23 @@ export async function startChaos({ defer, port = 0, args = [], dir = scratch(def
   return { child, ledger, port: Number(chosen), url: `http://127.0.0.1:${chosen}/mcp`, calls: (...a) => executions(ledger, ...a) };
 }
 
+// "TOOL KEY" → how often the ledger says that it ran.
+export function ledgerCounts(ledger) {
+  const counts = new Map();
+  if (!fs.existsSync(ledger)) return counts;
+  for (const line of fs.readFileSync(ledger, 'utf8').split('\n').filter(Boolean)) {
+    const ran = line.split(' ').slice(0, 2).join(' ');
+    counts.set(ran, (counts.get(ran) ?? 0) + 1);
+  }
+  return counts;
+}
+
 // How often the ledger says that `tool` ran with `key` (or with any).
 export function executions(ledger, tool, key) {
-  if (!fs.existsSync(ledger)) return 0;
-  const lines = fs.readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
-  return lines.filter((line) => {
-    const [name, k] = line.split(' ');
-    return name === tool && (key === undefined || k === key);
-  }).length;
+  let sum = 0;
+  for (const [ran, count] of ledgerCounts(ledger))
+    if (key === undefined ? ran.startsWith(`${tool} `) : ran === `${tool} ${key}`) sum += count;
+  return sum;
 }
 
 // Waits for a condition that only time brings about, without a fixed sleep.
