@@ -1,6 +1,7 @@
 #include "daemon/server_config.h"
 
 #include "mcp/field_value.h"
+#include "upstream/own_header.h"
 
 #include <stdio.h>
 
@@ -141,29 +142,6 @@ static bool server_foreign(const struct hf_reader *reader, const struct hf_node 
   return known;
 }
 
-static bool is_ours(struct hf_str name) {
-  static const char *const ours[] = {"Host",
-                                     "Content-Length",
-                                     "Transfer-Encoding",
-                                     "Connection",
-                                     "Accept",
-                                     "Content-Type",
-                                     "Mcp-Session-Id",
-                                     "MCP-Protocol-Version",
-                                     "Mcp-Method",
-                                     "Mcp-Name",
-                                     "Last-Event-ID",
-                                     "Expect",
-                                     "Upgrade",
-                                     "TE",
-                                     "Accept-Encoding",
-                                     NULL};
-  for (size_t i = 0; ours[i]; i++)
-    if (hf_str_equal_nocase(name, hf_str_from(ours[i])))
-      return true;
-  return false;
-}
-
 static bool has_control(struct hf_str s) {
   for (size_t i = 0; i < s.len; i++)
     if (((unsigned char)s.ptr[i] < 0x20 && s.ptr[i] != '\t') || s.ptr[i] == 0x7f)
@@ -176,7 +154,7 @@ static void check_headers(const struct hf_reader *reader, const struct hf_node *
   for (const struct hf_node *h = headers ? headers->first : NULL; h; h = h->next) {
     if (!hf_field_name_valid(h->key))
       hf_problems_error(reader->problems, h->place, "headers: '%.*s' is no header name", shown_len(h->key), h->key.ptr);
-    else if (is_ours(h->key))
+    else if (hf_own_header(h->key))
       hf_problems_error(reader->problems, h->place, "headers: '%.*s' is set by holdfast itself", shown_len(h->key),
                         h->key.ptr);
   }

@@ -1,10 +1,10 @@
 #include "upstream/http.h"
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "gateway/loop.h"
 #include "gateway/settings.h"
 #include "upstream/http_state.h"
+#include "upstream/own_header.h"
 
 enum { WAITING_MAX = 1024, VERSION_TEXT_MAX = 64 };
 
@@ -185,38 +185,7 @@ static const struct hf_transport_ops transport_ops = {
     .pid = http_pid,
 };
 
-enum header_rule { HEADER_PASSES, HEADER_OURS, HEADER_FRAMES };
-
-/* Headers that configurations set although the protocol does, and headers that would break the framing. */
-static enum header_rule rule_of(struct hf_str name) {
-  static const struct {
-    struct hf_str name;
-    enum header_rule rule;
-  } rules[] = {
-      {{"accept", 6}, HEADER_OURS},
-      {{"accept-encoding", 15}, HEADER_OURS},
-      {{"content-type", 12}, HEADER_OURS},
-      {{"mcp-protocol-version", 20}, HEADER_OURS},
-      {{"mcp-session-id", 14}, HEADER_OURS},
-      {{"mcp-method", 10}, HEADER_OURS},
-      {{"mcp-name", 8}, HEADER_OURS},
-      {{"last-event-id", 13}, HEADER_OURS},
-      {{"connection", 10}, HEADER_FRAMES},
-      {{"content-length", 14}, HEADER_FRAMES},
-      {{"transfer-encoding", 17}, HEADER_FRAMES},
-      {{"upgrade", 7}, HEADER_FRAMES},
-      {{"expect", 6}, HEADER_FRAMES},
-      {{"te", 2}, HEADER_FRAMES},
-      {{"trailer", 7}, HEADER_FRAMES},
-  };
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (hf_str_equal_nocase(name, rules[i].name))
-      return rules[i].rule;
-  return HEADER_PASSES;
-}
-
 struct configured_headers {
-  bool host;
   bool user_agent;
   bool authorization;
 };
@@ -228,15 +197,8 @@ static int add_configured(struct hf_http *http, struct hf_str line, struct confi
     return hf_error_set(reterr, HF_ERR_INVALID, "a header without a colon");
   struct hf_str name = hf_str_trim((struct hf_str){line.ptr, (size_t)(colon - line.ptr)});
   struct hf_str value = hf_str_trim((struct hf_str){colon + 1, line.len - (size_t)(colon + 1 - line.ptr)});
-  enum header_rule rule = rule_of(name);
-  if (rule == HEADER_FRAMES)
+  if (hf_own_header(name))
     return hf_error_set(reterr, HF_ERR_INVALID, "header '%.*s' cannot be configured", HF_STR_FMT(name));
-  if (rule == HEADER_OURS) {
-    hf_log_event(http->loop->log, HF_LOG_WARN, "configured header is ignored: the protocol sets it",
-                 HF_LOG_STR("server", http->server), HF_LOG_STR("header", name));
-    return 0;
-  }
-  seen->host |= hf_str_equal_nocase(name, HF_STR("host"));
   seen->user_agent |= hf_str_equal_nocase(name, HF_STR("user-agent"));
   seen->authorization |= hf_str_equal_nocase(name, HF_STR("authorization"));
   int r = hf_http1_write_header(&http->fixed_head, name, value);
@@ -256,7 +218,7 @@ static int compose_fixed_head(struct hf_http *http, const struct hf_server_setti
   if (seen.authorization && http->origin.authorization.len)
     return hf_error_set(reterr, HF_ERR_INVALID, "credentials both in the url and in an Authorization header");
   struct hf_buf *head = &http->fixed_head;
-  int r = seen.host ? 0 : hf_http1_write_header(head, HF_STR("Host"), hf_buf_str(&http->origin.host));
+  int r = hf_http1_write_header(head, HF_STR("Host"), hf_buf_str(&http->origin.host));
   if (r == 0 && !seen.user_agent)
     r = hf_http1_write_header(head, HF_STR("User-Agent"), HF_STR("holdfast"));
   if (r == 0 && http->origin.authorization.len)
