@@ -320,7 +320,8 @@ static struct hf_str derive_name(char *const *argv) {
   for (size_t i = 1; launcher && argv[i]; i++) {
     struct hf_str arg = hf_str_from(argv[i]);
     bool word = hf_str_equal(arg, HF_STR("run")) || hf_str_equal(arg, HF_STR("x")) || hf_str_equal(arg, HF_STR("exec"));
-    if (arg.len == 0 || arg.ptr[0] == '-' || word)
+    bool script = memchr(arg.ptr, ' ', arg.len) != NULL; /* of `sh -c` */
+    if (arg.len == 0 || arg.ptr[0] == '-' || word || script)
       continue;
     name = telling_part(arg);
     break;

@@ -371,6 +371,7 @@ static void config__wrap_names_the_server_after_its_command(void **state) {
   } cases[] = {
       {{"/usr/bin/my-server", "--x"}, "my-server"},
       {{"npx", "-y", "@modelcontextprotocol/server-files@1.2.3", "/srv"}, "server-files"},
+      {{"sh", "-c", "exec server-files 2>/dev/null"}, "sh"},
       {{"uvx", "mcp-server-git"}, "mcp-server-git"},
       {{"node", "/opt/x/index.mjs"}, "x"},
       {{"node", "/opt/node_modules/@scope/server-files/dist/index.js"}, "server-files"},
