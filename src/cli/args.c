@@ -27,7 +27,7 @@ static const struct option options[] = {
     {"--log-level", 0, HF_FLAG_LOG_LEVEL, VALUE(log_level, "LEVEL"), "error, warn, info or debug"},
     {"--log-format", 0, HF_FLAG_LOG_FORMAT, VALUE(log_format, "FORMAT"), "human or json"},
     {"--control", 0, HF_FLAG_CONTROL, VALUE(control, "PATH"), "control socket of the gateway to ask"},
-    {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "what it is about: a server, or the owner of a token"},
+    {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "of the server in log and messages, or of the token's owner"},
     {"--json", 'j', HF_FLAG_JSON, NO_VALUE, "answer in JSON"},
     {"--probe", 'p', HF_FLAG_PROBE, NO_VALUE, "start the servers and explain their tools"},
     {"--defaults", 0, HF_FLAG_DEFAULTS, NO_VALUE, "every option with its default, as a commented file"},

@@ -44,7 +44,7 @@ int hf_cmd_token(const struct hf_args *args) {
   sha256_digest(&sha, sizeof digest, digest);
 
   printf("token, for the client (it is not shown again):\n\n  %s\n\nhash, for the configuration:\n\n"
-         "  auth: { tokens: { %s: \"sha256:",
+         "  \"auth\": { \"tokens\": { \"%s\": \"sha256:",
          token, name);
   for (size_t i = 0; i < sizeof digest; i++)
     printf("%02x", digest[i]);

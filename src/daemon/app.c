@@ -175,9 +175,10 @@ static void tell_address(struct hf_app *app) {
   char address[ADDRESS_MAX];
   int len = snprintf(address, sizeof address, "%s%.*s%s:%u", v6 ? "[" : "", (int)host.len, host.ptr, v6 ? "]" : "",
                      hf_front_http_port(app->http));
-  if (len > 0 && (size_t)len < sizeof address)
+  char url[ADDRESS_MAX + sizeof "http:///mcp"];
+  if (len > 0 && (size_t)len < sizeof address && snprintf(url, sizeof url, "http://%s/mcp", address) > 0)
     hf_log_event(app->log, HF_LOG_INFO, "listening", HF_LOG_STR("address", hf_str_from(address)),
-                 HF_LOG_INT("servers", (int64_t)app->settings->server_count));
+                 HF_LOG_STR("url", hf_str_from(url)), HF_LOG_INT("servers", (int64_t)app->settings->server_count));
 }
 
 static int start_front(struct hf_app *app, struct hf_error *reterr) {
