@@ -1,10 +1,10 @@
 #include "mcp/field_value.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 
 static const struct hf_str prefix = {"=?base64?", 9};
 static const struct hf_str suffix = {"?=", 2};
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 bool hf_field_name_valid(struct hf_str name) {
   for (size_t i = 0; i < name.len; i++)
@@ -34,62 +34,13 @@ static bool is_plain(struct hf_str s) {
   return s.len > 0 && is_header_safe(s) && hf_str_trim(s).len == s.len && !is_wrapped(s);
 }
 
-static int encode_base64(struct hf_buf *buf, struct hf_str s) {
-  for (size_t i = 0; i < s.len; i += 3) {
-    unsigned char in[3] = {0};
-    size_t n = s.len - i < 3 ? s.len - i : 3;
-    memcpy(in, s.ptr + i, n);
-    char out[4] = {alphabet[in[0] >> 2], alphabet[(in[0] & 3) << 4 | in[1] >> 4],
-                   n > 1 ? alphabet[(in[1] & 15) << 2 | in[2] >> 6] : '=', n > 2 ? alphabet[in[2] & 63] : '='};
-    int r = hf_buf_append(buf, out, sizeof out);
-    if (r < 0)
-      return r;
-  }
-  return 0;
-}
-
 int hf_field_value_encode(struct hf_buf *buf, struct hf_str text) {
   if (is_plain(text))
     return hf_buf_append_str(buf, text);
   int r = hf_buf_append_str(buf, prefix);
   if (r == 0)
-    r = encode_base64(buf, text);
+    r = hf_base64_encode(buf, text);
   return r == 0 ? hf_buf_append_str(buf, suffix) : r;
-}
-
-/* Returns 0 to 63, or -1. */
-static int digit_value(char c) {
-  const char *at = c ? strchr(alphabet, c) : NULL;
-  return at ? (int)(at - alphabet) : -1;
-}
-
-/* Decodes one group of four; `pads` of its last characters are padding. */
-static int decode_group(struct hf_buf *buf, const char *in, size_t pads) {
-  unsigned bits = 0;
-  for (size_t i = 0; i < 4; i++) {
-    int value = i < 4 - pads ? digit_value(in[i]) : 0;
-    if (value < 0)
-      return HF_ERR_SYNTAX;
-    bits = bits << 6 | (unsigned)value;
-  }
-  if (bits & ((1U << (8 * pads)) - 1))
-    return HF_ERR_SYNTAX;
-  char out[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
-  return hf_buf_append(buf, out, 3 - pads);
-}
-
-static int decode_base64(struct hf_buf *buf, struct hf_str s) {
-  if (s.len % 4)
-    return HF_ERR_SYNTAX;
-  for (size_t i = 0; i < s.len; i += 4) {
-    size_t pads = 0;
-    if (i + 4 == s.len && s.ptr[i + 3] == '=')
-      pads = s.ptr[i + 2] == '=' ? 2 : 1;
-    int r = decode_group(buf, s.ptr + i, pads);
-    if (r < 0)
-      return r;
-  }
-  return 0;
 }
 
 int hf_field_value_decode(struct hf_buf *buf, struct hf_str value) {
@@ -97,9 +48,5 @@ int hf_field_value_decode(struct hf_buf *buf, struct hf_str value) {
     return HF_ERR_SYNTAX;
   if (!is_wrapped(value))
     return hf_buf_append_str(buf, value);
-  size_t before = buf->len;
-  int r = decode_base64(buf, (struct hf_str){value.ptr + prefix.len, value.len - prefix.len - suffix.len});
-  if (r < 0)
-    buf->len = before;
-  return r;
+  return hf_base64_decode(buf, (struct hf_str){value.ptr + prefix.len, value.len - prefix.len - suffix.len});
 }

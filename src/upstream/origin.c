@@ -1,6 +1,7 @@
 #include "upstream/origin.h"
 
 #include "base/alloc.h"
+#include "base/base64.h"
 
 #include <curl/curl.h>
 
@@ -28,23 +29,6 @@ void hf_origin_deinit(struct hf_origin *origin) {
   hf_buf_deinit(&origin->authorization);
 }
 
-static int append_base64(struct hf_buf *buf, const char *bytes, size_t len) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < len; i += 3) {
-    unsigned n = (unsigned)(unsigned char)bytes[i] << 16;
-    if (i + 1 < len)
-      n |= (unsigned)(unsigned char)bytes[i + 1] << 8;
-    if (i + 2 < len)
-      n |= (unsigned char)bytes[i + 2];
-    char four[4] = {digits[n >> 18], digits[n >> 12 & 63], i + 1 < len ? digits[n >> 6 & 63] : '=',
-                    i + 2 < len ? digits[n & 63] : '='};
-    int r = hf_buf_append(buf, four, sizeof four);
-    if (r < 0)
-      return r;
-  }
-  return 0;
-}
-
 static int read_credentials(struct hf_origin *origin, CURLU *url) {
   CLEANUP_PART char *user = NULL;
   CLEANUP_PART char *password = NULL;
@@ -58,7 +42,7 @@ static int read_credentials(struct hf_origin *origin, CURLU *url) {
   if (r == 0)
     r = hf_buf_append_str(&origin->authorization, HF_STR("Basic "));
   if (r == 0)
-    r = append_base64(&origin->authorization, pair.data, pair.len);
+    r = hf_base64_encode(&origin->authorization, hf_buf_str(&pair));
   hf_buf_deinit(&pair);
   return r;
 }
