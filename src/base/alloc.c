@@ -55,6 +55,17 @@ char *hf_strndup(const char *bytes, size_t len) {
   return copy;
 }
 
+char *hf_concat(const char *a, const char *b) {
+  size_t a_len = strlen(a);
+  size_t b_len = strlen(b);
+  char *text = hf_malloc(a_len + b_len + 1);
+  if (!text)
+    return NULL;
+  memcpy(text, a, a_len);
+  memcpy(text + a_len, b, b_len + 1);
+  return text;
+}
+
 void hf_free_pointer(void *pointer_to_pointer) {
   void **pointer = pointer_to_pointer;
   hf_free(*pointer);

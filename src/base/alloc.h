@@ -15,6 +15,9 @@ void hf_free(void *ptr);
 /* Copies `len` bytes and adds a NUL. Returns owned, or NULL. */
 char *hf_strndup(const char *bytes, size_t len);
 
+/* One text behind the other. Returns owned, or NULL. */
+char *hf_concat(const char *a, const char *b);
+
 /* For tests: the allocation after `n` further ones fails, once; -1 turns it off. */
 void hf_alloc_fail_after(long n);
 

@@ -7,8 +7,6 @@
 #include "daemon/tool_config.h"
 #include "front/guard.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -211,19 +209,13 @@ int hf_config_wrap(char *const *argv, const char *name, const struct hf_config_o
   return 0;
 }
 
-static char *join(const char *dir, const char *rest) {
-  char path[PATH_MAX];
-  int n = snprintf(path, sizeof path, "%s%s", dir, rest);
-  return n > 0 && (size_t)n < sizeof path ? hf_strndup(path, (size_t)n) : NULL;
-}
-
 char *hf_config_find(struct hf_error *reterr) {
   const char *config_home = secure_getenv("XDG_CONFIG_HOME");
   const char *home = secure_getenv("HOME");
   char *candidates[] = {
       hf_strndup("holdfast.yaml", strlen("holdfast.yaml")),
-      config_home && *config_home ? join(config_home, "/holdfast/holdfast.yaml")
-                                  : join(home ? home : "", "/.config/holdfast/holdfast.yaml"),
+      config_home && *config_home ? hf_concat(config_home, "/holdfast/holdfast.yaml")
+                                  : hf_concat(home ? home : "", "/.config/holdfast/holdfast.yaml"),
   };
   char *found = NULL;
   for (size_t i = 0; i < 2; i++) {

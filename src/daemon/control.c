@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -277,21 +276,15 @@ void hf_control_free(struct hf_control *control) {
   uv_close((uv_handle_t *)&control->listener, on_listener_closed);
 }
 
-static char *print_path(const char *dir, const char *rest) {
-  char path[PATH_MAX];
-  int n = snprintf(path, sizeof path, "%s%s", dir, rest);
-  return n > 0 && (size_t)n < sizeof path ? hf_strndup(path, (size_t)n) : NULL;
-}
-
 char *hf_control_path(void) {
   const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
   const char *state = secure_getenv("XDG_STATE_HOME");
   const char *home = secure_getenv("HOME");
   if (runtime && runtime[0] == '/')
-    return print_path(runtime, "/holdfast/control.sock");
+    return hf_concat(runtime, "/holdfast/control.sock");
   if (state && state[0] == '/')
-    return print_path(state, "/holdfast/control.sock");
-  return print_path(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/control.sock");
+    return hf_concat(state, "/holdfast/control.sock");
+  return hf_concat(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/control.sock");
 }
 
 static int write_all(int fd, struct hf_str text) {
