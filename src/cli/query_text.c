@@ -162,7 +162,7 @@ int hf_query_print_status(const struct hf_json_doc *doc, uint32_t status, bool t
   bool good = true;
   hf_arena_init(&arena, TEXT_MAX);
   if (!tools)
-    printf("holdfast %.*s: %lld clients, %lld calls in flight\n",
+    printf("holdfast %.*s: clients %lld, calls in flight %lld\n",
            HF_STR_FMT(text_of(doc, status, "version", &arena, "?")), (long long)number_of(doc, status, "clients"),
            (long long)number_of(doc, status, "calls"));
   if (hf_json_member(doc, status, HF_STR("servers"), &servers) == 0) {

@@ -165,7 +165,7 @@ static const struct hf_option options[] = {
     {PROVIDER(probe_timeout), .path = "probeTimeout", .type = HF_OPTION_DURATION, .value = SAME("5s"), .min = "0",
      .max = "10m", .help = "how long a synthetic probe of a half-open breaker may take; 0: no such probes"},
     {TOOL(safety), .path = "safety", .type = HF_OPTION_CHOICE, .choices = "unsafe|keyed|idempotent|read_only",
-     .help = "what a repeat does; else its annotations decide, else it is unsafe"},
+     .help = "what a repeat does; else its annotations decide, else it is unsafe; keyed is refused by this version"},
     {TOOL(hidden), .path = "hidden", .type = HF_OPTION_FLAG, .value = SAME("false"),
      .help = "whether it is neither listed nor callable"},
     {TOOL(transient_errors), .path = "transientErrors", .type = HF_OPTION_TEXTS, .help = "replaces that of the server"},
