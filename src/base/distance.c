@@ -1,5 +1,9 @@
 #include "base/distance.h"
 
+#include <stdint.h>
+
+enum { NEAREST_WORD_MAX = 64 };
+
 static char fold(char c) {
   if (c >= 'A' && c <= 'Z')
     return (char)(c + ('a' - 'A'));
@@ -35,4 +39,25 @@ size_t hf_distance(struct hf_str a, struct hf_str b) {
     }
   }
   return rows[a.len % 3][b.len];
+}
+
+const char *hf_nearest(struct hf_str word, const char *const *candidates) {
+  if (word.len == 0 || word.len > NEAREST_WORD_MAX)
+    return NULL;
+
+  const char *best = NULL;
+  size_t best_distance = SIZE_MAX;
+  for (; *candidates; candidates++) {
+    struct hf_str candidate = hf_str_from(*candidates);
+    if (candidate.len > NEAREST_WORD_MAX)
+      continue;
+    size_t d = hf_distance(word, candidate);
+    size_t longer = word.len > candidate.len ? word.len : candidate.len;
+    bool plausible = d * 2 <= longer && d <= 3 && d < longer;
+    if (plausible && d < best_distance) {
+      best = *candidates;
+      best_distance = d;
+    }
+  }
+  return best;
 }

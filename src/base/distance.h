@@ -11,4 +11,7 @@ enum { HF_DISTANCE_MAX = 128 };
  * not count, and '-' is '_'. */
 size_t hf_distance(struct hf_str a, struct hf_str b);
 
+/* Finds the candidate that `word` was probably meant to be, or NULL. `candidates` ends with NULL. */
+const char *hf_nearest(struct hf_str word, const char *const *candidates);
+
 #endif

@@ -1,12 +1,7 @@
 #include "daemon/problem.h"
 
-#include "base/distance.h"
-
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-
-enum { NEAREST_WORD_MAX = 64 };
 
 void hf_problems_init(struct hf_problems *problems) {
   problems->count = problems->dropped = problems->errors = 0;
@@ -64,25 +59,4 @@ int hf_problems_print(const struct hf_problems *problems, const char *file, stru
   if (r == 0 && problems->dropped)
     r = hf_buf_printf(out, "%s: and %zu more\n", file, problems->dropped);
   return r;
-}
-
-const char *hf_nearest(struct hf_str word, const char *const *candidates) {
-  if (word.len == 0 || word.len > NEAREST_WORD_MAX)
-    return NULL;
-
-  const char *best = NULL;
-  size_t best_distance = SIZE_MAX;
-  for (; *candidates; candidates++) {
-    struct hf_str candidate = hf_str_from(*candidates);
-    if (candidate.len > NEAREST_WORD_MAX)
-      continue;
-    size_t d = hf_distance(word, candidate);
-    size_t longer = word.len > candidate.len ? word.len : candidate.len;
-    bool plausible = d * 2 <= longer && d <= 3 && d < longer;
-    if (plausible && d < best_distance) {
-      best = *candidates;
-      best_distance = d;
-    }
-  }
-  return best;
 }

@@ -6,6 +6,7 @@
 #define HF_DAEMON_PROBLEM_H
 
 #include "base/buf.h"
+#include "base/distance.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -40,8 +41,5 @@ void hf_problems_warn(struct hf_problems *problems, struct hf_place place, const
 /* Appends a line each, in the order of the file: "holdfast.yaml:12:5: error: unknown key 'retires'". Returns 0 or what
  * hf_buf_append does. */
 int hf_problems_print(const struct hf_problems *problems, const char *file, struct hf_buf *out);
-
-/* Finds the candidate that `word` was probably meant to be, or NULL. `candidates` ends with NULL. */
-const char *hf_nearest(struct hf_str word, const char *const *candidates);
 
 #endif

@@ -1,6 +1,6 @@
 #include "caller.h"
 
-#include "../chaos/pick.h"
+#include "chaos/pick.h"
 
 #include "base/buf.h"
 
@@ -41,7 +41,7 @@ static void exchange(const struct caller *caller, const char *message, struct hf
   }
   for (;;) {
     enum { STEP = 4096 };
-    chaos_must(hf_buf_reserve(reply, STEP));
+    hf_chaos_must(hf_buf_reserve(reply, STEP));
     ssize_t got = read(fd, reply->data + reply->len, STEP);
     if (got <= 0) {
       break;
@@ -74,7 +74,7 @@ int caller_open(struct caller *caller) {
            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\","
            "\"capabilities\":{},\"clientInfo\":{\"name\":\"demo\",\"version\":\"1\"}}}",
            &reply);
-  chaos_must(hf_buf_append(&reply, "", 1));
+  hf_chaos_must(hf_buf_append(&reply, "", 1));
   const char *session = strcasestr(reply.data, "\r\nmcp-session-id: ");
   if (session != NULL) {
     session += strlen("\r\nmcp-session-id: ");
@@ -99,13 +99,13 @@ struct answer caller_call(const struct caller *caller, int id, const char *tool,
   hf_buf_init(&reply, REPLY_MAX);
   exchange(caller, message, &reply);
   struct hf_str said = message_of(hf_buf_str(&reply));
-  struct hf_str result = said.ptr ? pick_member(said, "result") : said;
-  if (result.ptr != NULL && pick_number(pick_member(said, "id"), -1) == id) {
-    answer.good = !hf_str_equal(pick_member(result, "isError"), HF_STR("true"));
-    struct hf_str outcome = pick_member(pick_member(result, "_meta"), "dev.holdfast/outcome");
+  struct hf_str result = said.ptr ? hf_pick_member(said, "result") : said;
+  if (result.ptr != NULL && hf_pick_number(hf_pick_member(said, "id"), -1) == id) {
+    answer.good = !hf_str_equal(hf_pick_member(result, "isError"), HF_STR("true"));
+    struct hf_str outcome = hf_pick_member(hf_pick_member(result, "_meta"), "dev.holdfast/outcome");
     if (outcome.ptr != NULL) {
-      struct hf_str executed = pick_member(outcome, "executed");
-      answer.attempts = pick_number(pick_member(outcome, "attempts"), 1);
+      struct hf_str executed = hf_pick_member(outcome, "executed");
+      answer.attempts = hf_pick_number(hf_pick_member(outcome, "attempts"), 1);
       answer.told = executed.ptr != NULL;
       answer.may_have_run = hf_str_equal(executed, HF_STR("\"maybe\"")) || hf_str_equal(executed, HF_STR("\"yes\""));
     }

@@ -1,10 +1,10 @@
 /* The bytes of an HTTP request and of the many ways to answer it. Pure: buffers in, buffers out. */
-#ifndef CHAOS_WIRE_H
-#define CHAOS_WIRE_H
+#ifndef HF_CHAOS_WIRE_H
+#define HF_CHAOS_WIRE_H
 
-#include "server.h"
+#include "chaos/server.h"
 
-struct wire_request {
+struct hf_chaos_wire_request {
   char method[16];
   bool streams; /* Accept names text/event-stream */
   bool closes;  /* Connection: close */
@@ -14,14 +14,14 @@ struct wire_request {
 
 /* Reads one request from the front of `in`. Returns its length in bytes, 0 if there is more to come, or HF_ERR_SYNTAX.
  * The strings borrow from `in`; `request->body` is set up by the caller and appended to. */
-long wire_read(struct hf_str in, struct wire_request *request);
+long hf_chaos_wire_read(struct hf_str in, struct hf_chaos_wire_request *request);
 
 /* Appends the whole answer, spoiled as its fault says, as JSON. */
-void wire_put_json(struct hf_buf *out, const struct chaos_answer *answer);
+void hf_chaos_wire_put_json(struct hf_buf *out, const struct hf_chaos_answer *answer);
 
 /* Appends the head of an event stream, then events, then the end of the body. */
-void wire_put_stream_head(struct hf_buf *out, const struct chaos_answer *answer);
-void wire_put_event(struct hf_buf *out, const struct chaos_answer *answer, struct hf_str message);
-void wire_put_stream_end(struct hf_buf *out);
+void hf_chaos_wire_put_stream_head(struct hf_buf *out, const struct hf_chaos_answer *answer);
+void hf_chaos_wire_put_event(struct hf_buf *out, const struct hf_chaos_answer *answer, struct hf_str message);
+void hf_chaos_wire_put_stream_end(struct hf_buf *out);
 
 #endif

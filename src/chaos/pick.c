@@ -1,12 +1,14 @@
-#include "pick.h"
+#include "chaos/pick.h"
+
+#include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-void chaos_must(int rc) {
+void hf_chaos_must(int rc) {
   if (rc != 0) {
-    fputs("chaos: out of memory\n", stderr);
-    abort();
+    (void)fprintf(stderr, "chaos: %s\n", hf_err_text(rc));
+    exit(1);
   }
 }
 
@@ -54,7 +56,7 @@ static size_t skip_value(struct hf_str s, size_t at) {
   return s.len;
 }
 
-struct hf_str pick_member(struct hf_str object, const char *key) {
+struct hf_str hf_pick_member(struct hf_str object, const char *key) {
   size_t at = skip_space(object, 0);
   if (at >= object.len || object.ptr[at] != '{') {
     return (struct hf_str){NULL, 0};
@@ -64,13 +66,13 @@ struct hf_str pick_member(struct hf_str object, const char *key) {
   while (at < object.len && object.ptr[at] == '"') {
     size_t name = at + 1;
     at = skip_string(object, at);
-    size_t name_len = at - 1 - name;
+    size_t name_len = at > name ? at - 1 - name : 0;
     at = skip_space(object, at);
     at = skip_space(object, at + 1); /* the colon */
     size_t value = at;
     at = skip_value(object, at);
     if (name_len == key_len && memcmp(object.ptr + name, key, key_len) == 0) {
-      return hf_str_trim((struct hf_str){object.ptr + value, at - value});
+      return value > at ? (struct hf_str){NULL, 0} : hf_str_trim((struct hf_str){object.ptr + value, at - value});
     }
     at = skip_space(object, at);
     at = skip_space(object, at + 1); /* the comma */
@@ -78,7 +80,44 @@ struct hf_str pick_member(struct hf_str object, const char *key) {
   return (struct hf_str){NULL, 0};
 }
 
-struct hf_str pick_path(struct hf_str object, const char *path) {
+/* Reads the element at `*at` and goes behind it. Returns false at the end of the array. */
+static bool next_element(struct hf_str array, size_t *at, struct hf_str *ret_element) {
+  *at = skip_space(array, *at);
+  size_t end = skip_value(array, *at);
+  if (*at >= array.len || end <= *at) {
+    return false;
+  }
+  *ret_element = hf_str_trim((struct hf_str){array.ptr + *at, end - *at});
+  end = skip_space(array, end);
+  *at = end < array.len && array.ptr[end] == ',' ? end + 1 : array.len;
+  return true;
+}
+
+struct hf_str hf_pick_element(struct hf_str array, size_t index) {
+  struct hf_str element = {NULL, 0};
+  size_t at = 1;
+  if (array.len < 2 || array.ptr[0] != '[') {
+    return element;
+  }
+  for (size_t i = 0; next_element(array, &at, &element); i++) {
+    if (i == index) {
+      return element;
+    }
+  }
+  return (struct hf_str){NULL, 0};
+}
+
+size_t hf_pick_count(struct hf_str array) {
+  struct hf_str element;
+  size_t count = 0;
+  size_t at = 1;
+  while (array.len >= 2 && array.ptr[0] == '[' && next_element(array, &at, &element)) {
+    count++;
+  }
+  return count;
+}
+
+struct hf_str hf_pick_path(struct hf_str object, const char *path) {
   char name[64];
   while (*path != '\0' && object.ptr != NULL) {
     size_t len = strcspn(path, ".");
@@ -87,7 +126,7 @@ struct hf_str pick_path(struct hf_str object, const char *path) {
     }
     memcpy(name, path, len);
     name[len] = '\0';
-    object = pick_member(object, name);
+    object = hf_pick_member(object, name);
     path += len;
     path += *path == '.';
   }
@@ -111,7 +150,7 @@ static char unescape(char c) {
   }
 }
 
-void pick_text(struct hf_str value, char *text, size_t size) {
+void hf_pick_text(struct hf_str value, char *text, size_t size) {
   size_t out = 0;
   if (value.len >= 2 && value.ptr[0] == '"') {
     for (size_t i = 1; i + 1 < value.len && out + 1 < size; i++) {
@@ -129,7 +168,7 @@ void pick_text(struct hf_str value, char *text, size_t size) {
   text[out] = '\0';
 }
 
-long pick_number(struct hf_str value, long otherwise) {
+long hf_pick_number(struct hf_str value, long otherwise) {
   char text[32];
   if (value.ptr == NULL || value.len == 0 || value.len >= sizeof text) {
     return otherwise;
@@ -141,17 +180,17 @@ long pick_number(struct hf_str value, long otherwise) {
   return end == text ? otherwise : number;
 }
 
-void pick_quote(struct hf_buf *buf, struct hf_str text) {
-  chaos_must(hf_buf_append(buf, "\"", 1));
+void hf_pick_quote(struct hf_buf *buf, struct hf_str text) {
+  hf_chaos_must(hf_buf_append(buf, "\"", 1));
   for (size_t i = 0; i < text.len; i++) {
     unsigned char c = (unsigned char)text.ptr[i];
     if (c == '"' || c == '\\') {
-      chaos_must(hf_buf_printf(buf, "\\%c", c));
+      hf_chaos_must(hf_buf_printf(buf, "\\%c", c));
     } else if (c < 0x20) {
-      chaos_must(hf_buf_printf(buf, "\\u%04x", c));
+      hf_chaos_must(hf_buf_printf(buf, "\\u%04x", c));
     } else {
-      chaos_must(hf_buf_append(buf, &text.ptr[i], 1));
+      hf_chaos_must(hf_buf_append(buf, &text.ptr[i], 1));
     }
   }
-  chaos_must(hf_buf_append(buf, "\"", 1));
+  hf_chaos_must(hf_buf_append(buf, "\"", 1));
 }

@@ -1,8 +1,8 @@
-#include "http.h"
+#include "chaos/http.h"
 
-#include "ledger.h"
-#include "pick.h"
-#include "wire.h"
+#include "chaos/ledger.h"
+#include "chaos/pick.h"
+#include "chaos/wire.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -12,26 +12,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct chaos_http {
+enum { CONNECTIONS_MAX = 4096 };
+
+struct hf_chaos_http {
   uv_loop_t *loop;
-  struct chaos *chaos;
+  struct hf_chaos *chaos;
   uv_tcp_t *listener; /* owned by the loop until its close callback; NULL while refusing */
   uv_timer_t reopen;
   struct hf_list conns;
+  size_t open;
   int port;
-  bool stopping;
 };
 
 struct conn {
   struct hf_list link;
-  struct chaos_http *http;
+  struct hf_chaos_http *http;
   uv_tcp_t tcp;
   uv_timer_t timer;
   int open_handles;
   struct hf_buf in;
   struct hf_buf out;
-  struct chaos_answer answer;
-  struct chaos_fault accepted;
+  struct hf_chaos_answer answer;
+  struct hf_chaos_fault accepted;
   size_t sent; /* bytes of the current answer */
   long step;
   bool busy; /* a request is being answered */
@@ -51,9 +53,10 @@ struct write {
 static void conn_closed(uv_handle_t *handle) {
   struct conn *conn = handle->data;
   if (--conn->open_handles == 0) {
-    chaos_answer_deinit(&conn->answer);
+    hf_chaos_answer_deinit(&conn->answer);
     hf_buf_deinit(&conn->in);
     hf_buf_deinit(&conn->out);
+    conn->http->open--;
     hf_free(conn);
   }
 }
@@ -74,11 +77,11 @@ static void conn_flush(struct conn *conn);
 static void conn_serve(struct conn *conn);
 
 static void conn_finish(struct conn *conn) {
-  const struct chaos_fault *fault = &conn->answer.fault;
-  bool open = fault->kind == CHAOS_SSE && strcmp(fault->text, "open") == 0;
-  if (fault->kind == CHAOS_SSE && strcmp(fault->text, "reset") == 0) {
+  const struct hf_chaos_fault *fault = &conn->answer.fault;
+  bool open = fault->kind == HF_CHAOS_SSE && strcmp(fault->text, "open") == 0;
+  if (fault->kind == HF_CHAOS_SSE && strcmp(fault->text, "reset") == 0) {
     conn_end(conn, true);
-  } else if (conn->last || fault->kind == CHAOS_TRUNCATED || fault->kind == CHAOS_CHUNK_CUT) {
+  } else if (conn->last || fault->kind == HF_CHAOS_TRUNCATED || fault->kind == HF_CHAOS_CHUNK_CUT) {
     conn_end(conn, false);
   } else if (!open) {
     conn->busy = false;
@@ -87,8 +90,8 @@ static void conn_finish(struct conn *conn) {
 }
 
 static bool cuts(const struct conn *conn) {
-  enum chaos_fault_kind kind = conn->answer.fault.kind;
-  return conn->busy && (kind == CHAOS_CUT || kind == CHAOS_CUT_CLOSE || kind == CHAOS_STALL_AFTER);
+  enum hf_chaos_fault_kind kind = conn->answer.fault.kind;
+  return conn->busy && (kind == HF_CHAOS_CUT || kind == HF_CHAOS_CUT_CLOSE || kind == HF_CHAOS_STALL_AFTER);
 }
 
 static void slow_tick(uv_timer_t *timer) {
@@ -106,10 +109,10 @@ static void conn_written(uv_write_t *req, int status) {
   if (status < 0) {
     conn_end(conn, false);
   } else if (cuts(conn) && conn->sent >= (size_t)conn->answer.fault.number) {
-    if (conn->answer.fault.kind != CHAOS_STALL_AFTER) {
-      conn_end(conn, conn->answer.fault.kind == CHAOS_CUT);
+    if (conn->answer.fault.kind != HF_CHAOS_STALL_AFTER) {
+      conn_end(conn, conn->answer.fault.kind == HF_CHAOS_CUT);
     }
-  } else if (conn->out.len > 0 && conn->busy && conn->answer.fault.kind == CHAOS_SLOW) {
+  } else if (conn->out.len > 0 && conn->busy && conn->answer.fault.kind == HF_CHAOS_SLOW) {
     uv_timer_start(&conn->timer, slow_tick, (uint64_t)conn->answer.fault.number, 0);
   } else if (conn->out.len > 0) {
     conn_flush(conn);
@@ -127,11 +130,11 @@ static void conn_flush(struct conn *conn) {
   if (cuts(conn)) {
     size_t left = (size_t)conn->answer.fault.number - conn->sent;
     len = len < left ? len : left;
-  } else if (conn->busy && conn->answer.fault.kind == CHAOS_SLOW && len > 1) {
+  } else if (conn->busy && conn->answer.fault.kind == HF_CHAOS_SLOW && len > 1) {
     len = 1;
   }
   struct write *write = hf_malloc(sizeof *write + len + 1);
-  chaos_must(write == NULL);
+  hf_chaos_must(write == NULL ? HF_ERR_NOMEM : 0);
   write->conn = conn;
   if (len > 0) {
     memcpy(write->bytes, conn->out.data, len);
@@ -148,20 +151,21 @@ static void conn_flush(struct conn *conn) {
 }
 
 static void answer_complete(struct conn *conn) {
-  const struct chaos_answer *answer = &conn->answer;
-  const char *style = answer->fault.kind == CHAOS_SSE ? answer->fault.text : "";
+  const struct hf_chaos_answer *answer = &conn->answer;
+  const char *style = answer->fault.kind == HF_CHAOS_SSE ? answer->fault.text : "";
   if (!conn->streams) {
-    wire_put_json(&conn->out, answer);
+    hf_chaos_wire_put_json(&conn->out, answer);
   } else {
     if (strcmp(style, "no_answer") == 0 || strcmp(style, "reset") == 0) {
-      wire_put_event(&conn->out, answer,
-                     HF_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\","
-                            "\"data\":\"going\"}}"));
+      hf_chaos_wire_put_event(
+          &conn->out, answer,
+          HF_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\","
+                 "\"data\":\"going\"}}"));
     } else {
-      wire_put_event(&conn->out, answer, hf_buf_str(&answer->body));
+      hf_chaos_wire_put_event(&conn->out, answer, hf_buf_str(&answer->body));
     }
     if (strcmp(style, "open") != 0 && strcmp(style, "reset") != 0) {
-      wire_put_stream_end(&conn->out);
+      hf_chaos_wire_put_stream_end(&conn->out);
     }
   }
   conn->complete = true;
@@ -176,9 +180,9 @@ static void answer_tick(uv_timer_t *timer) {
   }
   if (conn->streams && conn->answer.token.len > 0) {
     struct hf_buf note;
-    hf_buf_init(&note, CHAOS_MESSAGE_MAX);
-    chaos_answer_progress(&conn->answer, conn->step, &note);
-    wire_put_event(&conn->out, &conn->answer, hf_buf_str(&note));
+    hf_buf_init(&note, HF_CHAOS_MESSAGE_MAX);
+    hf_chaos_answer_progress(&conn->answer, conn->step, &note);
+    hf_chaos_wire_put_event(&conn->out, &conn->answer, hf_buf_str(&note));
     hf_buf_deinit(&note);
     conn_flush(conn);
   }
@@ -186,9 +190,9 @@ static void answer_tick(uv_timer_t *timer) {
 }
 
 static void answer_start(struct conn *conn) {
-  const struct chaos_answer *answer = &conn->answer;
+  const struct hf_chaos_answer *answer = &conn->answer;
   if (conn->streams) {
-    wire_put_stream_head(&conn->out, answer);
+    hf_chaos_wire_put_stream_head(&conn->out, answer);
     conn_flush(conn);
   }
   if (answer->steps > 0) {
@@ -202,17 +206,21 @@ static void delay_over(uv_timer_t *timer) {
   answer_start(timer->data);
 }
 
-static int listen_again(struct chaos_http *http);
+static int listen_again(struct hf_chaos_http *http, struct hf_error *reterr);
 
 static void reopen_tick(uv_timer_t *timer) {
-  listen_again(timer->data);
+  struct hf_error error;
+  if (listen_again(timer->data, &error) != 0) {
+    (void)fprintf(stderr, "%s\n", error.text);
+    exit(1);
+  }
 }
 
 static void listener_closed(uv_handle_t *handle) {
   hf_free(handle);
 }
 
-static void stop_listening(struct chaos_http *http) {
+static void stop_listening(struct hf_chaos_http *http) {
   if (http->listener != NULL) {
     uv_close((uv_handle_t *)http->listener, listener_closed);
     http->listener = NULL;
@@ -225,24 +233,24 @@ static void stop_listening(struct chaos_http *http) {
 
 /* Does what the fault does instead of answering. Returns false if an answer is due. */
 static bool break_off(struct conn *conn) {
-  const struct chaos_fault *fault = &conn->answer.fault;
+  const struct hf_chaos_fault *fault = &conn->answer.fault;
   switch ((int)fault->kind) {
-  case CHAOS_RESET:
-  case CHAOS_CLOSE:
-    conn_end(conn, fault->kind == CHAOS_RESET);
+  case HF_CHAOS_RESET:
+  case HF_CHAOS_CLOSE:
+    conn_end(conn, fault->kind == HF_CHAOS_RESET);
     return true;
-  case CHAOS_STALL:
+  case HF_CHAOS_STALL:
     return true;
-  case CHAOS_DEATH:
+  case HF_CHAOS_DEATH:
     _exit((int)fault->number);
-  case CHAOS_KILL:
-    raise(SIGKILL);
+  case HF_CHAOS_KILL:
+    (void)raise(SIGKILL);
     return true;
-  case CHAOS_REFUSE:
+  case HF_CHAOS_REFUSE:
     uv_timer_start(&conn->http->reopen, reopen_tick, (uint64_t)fault->number, 0);
     stop_listening(conn->http);
     return true;
-  case CHAOS_DELAY:
+  case HF_CHAOS_DELAY:
     uv_timer_start(&conn->timer, delay_over, (uint64_t)fault->number, 0);
     return true;
   default:
@@ -250,49 +258,49 @@ static bool break_off(struct conn *conn) {
   }
 }
 
-static void serve_other(struct conn *conn, const struct wire_request *request) {
-  struct chaos *chaos = conn->http->chaos;
-  struct chaos_answer *answer = &conn->answer;
+static void serve_other(struct conn *conn, const struct hf_chaos_wire_request *request) {
+  struct hf_chaos *chaos = conn->http->chaos;
+  struct hf_chaos_answer *answer = &conn->answer;
   conn->complete = true;
-  if (chaos->eras == CHAOS_MODERN) {
+  if (chaos->eras == HF_CHAOS_MODERN) {
     answer->status = 405;
   } else if (strcmp(request->method, "DELETE") == 0) {
-    answer->status = chaos_forget_session(chaos, request->session) ? 200 : 404;
+    answer->status = hf_chaos_forget_session(chaos, request->session) ? 200 : 404;
   } else if (request->session.ptr == NULL || hf_map_get(&chaos->live, request->session) == NULL) {
     answer->status = request->session.ptr == NULL ? 405 : 404;
   } else {
-    wire_put_stream_head(&conn->out, answer);
+    hf_chaos_wire_put_stream_head(&conn->out, answer);
     conn->complete = false; /* the stream stays open, silent */
   }
   if (conn->complete) {
-    wire_put_json(&conn->out, answer);
+    hf_chaos_wire_put_json(&conn->out, answer);
   }
   conn_flush(conn);
 }
 
-static void conn_answer(struct conn *conn, const struct wire_request *wire) {
-  struct chaos *chaos = conn->http->chaos;
+static void conn_answer(struct conn *conn, const struct hf_chaos_wire_request *wire) {
+  struct hf_chaos *chaos = conn->http->chaos;
   conn->busy = true;
   conn->complete = false;
   conn->sent = 0;
   conn->step = 0;
   conn->last = wire->closes;
-  chaos_answer_deinit(&conn->answer);
-  chaos_answer_init(&conn->answer);
+  hf_chaos_answer_deinit(&conn->answer);
+  hf_chaos_answer_init(&conn->answer);
   if (strcmp(wire->method, "POST") != 0) {
     conn->streams = false;
     serve_other(conn, wire);
     return;
   }
-  struct chaos_request request = {.message = hf_buf_str(&wire->body),
-                                  .session = wire->session,
-                                  .version = wire->version,
-                                  .method_header = wire->method_header,
-                                  .name_header = wire->name_header};
-  chaos_serve(chaos, &request, &conn->answer);
-  const struct chaos_answer *answer = &conn->answer;
-  conn->streams = wire->streams && answer->is_call && answer->status == 200 && answer->fault.kind != CHAOS_STATUS &&
-                  (chaos->sse || answer->fault.kind == CHAOS_SSE || (answer->steps > 0 && answer->token.len > 0));
+  struct hf_chaos_request request = {.message = hf_buf_str(&wire->body),
+                                     .session = wire->session,
+                                     .version = wire->version,
+                                     .method_header = wire->method_header,
+                                     .name_header = wire->name_header};
+  hf_chaos_serve(chaos, &request, &conn->answer);
+  const struct hf_chaos_answer *answer = &conn->answer;
+  conn->streams = wire->streams && answer->is_call && answer->status == 200 && answer->fault.kind != HF_CHAOS_STATUS &&
+                  (chaos->sse || answer->fault.kind == HF_CHAOS_SSE || (answer->steps > 0 && answer->token.len > 0));
   if (!break_off(conn)) {
     answer_start(conn);
   }
@@ -300,9 +308,9 @@ static void conn_answer(struct conn *conn, const struct wire_request *wire) {
 
 static void conn_serve(struct conn *conn) {
   while (!conn->busy && !conn->closing) {
-    struct wire_request request = {0};
-    hf_buf_init(&request.body, CHAOS_MESSAGE_MAX);
-    long len = wire_read(hf_buf_str(&conn->in), &request);
+    struct hf_chaos_wire_request request = {0};
+    hf_buf_init(&request.body, HF_CHAOS_MESSAGE_MAX);
+    long len = hf_chaos_wire_read(hf_buf_str(&conn->in), &request);
     if (len > 0) {
       conn_answer(conn, &request);
       hf_buf_consume(&conn->in, (size_t)len);
@@ -318,8 +326,8 @@ static void conn_serve(struct conn *conn) {
 
 static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
   struct conn *conn = handle->data;
-  chaos_must(hf_buf_reserve(&conn->in, suggested));
-  *buf = uv_buf_init(conn->in.data + conn->in.len, (unsigned)suggested);
+  bool room = hf_buf_reserve(&conn->in, suggested) == 0; /* without it, the reader is told */
+  *buf = room ? uv_buf_init(conn->in.data + conn->in.len, (unsigned)suggested) : uv_buf_init(NULL, 0);
 }
 
 static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
@@ -327,13 +335,13 @@ static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
   struct conn *conn = stream->data;
   if (got < 0) {
     if (conn->busy && conn->answer.is_call && !conn->complete) {
-      chaos_ledger_add(conn->http->chaos->ledger, "disconnected", "");
+      hf_chaos_ledger_add(conn->http->chaos->ledger, "disconnected", "", (struct hf_str){NULL, 0});
     }
     conn_end(conn, false);
     return;
   }
   conn->in.len += (size_t)got;
-  if (conn->accepted.kind == CHAOS_RESET_UNREAD) {
+  if (conn->accepted.kind == HF_CHAOS_RESET_UNREAD) {
     conn_end(conn, true);
     return;
   }
@@ -341,40 +349,41 @@ static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
 }
 
 static void on_connection(uv_stream_t *listener, int status) {
-  struct chaos_http *http = listener->data;
+  struct hf_chaos_http *http = listener->data;
   struct conn *conn = status == 0 ? hf_calloc(1, sizeof *conn) : NULL;
   if (conn == NULL) {
     return;
   }
+  http->open++;
   conn->http = http;
   conn->open_handles = 2;
-  hf_buf_init(&conn->in, CHAOS_MESSAGE_MAX);
-  hf_buf_init(&conn->out, CHAOS_MESSAGE_MAX);
-  chaos_answer_init(&conn->answer);
+  hf_buf_init(&conn->in, HF_CHAOS_MESSAGE_MAX);
+  hf_buf_init(&conn->out, HF_CHAOS_MESSAGE_MAX);
+  hf_chaos_answer_init(&conn->answer);
   uv_tcp_init(http->loop, &conn->tcp);
   uv_timer_init(http->loop, &conn->timer);
   conn->tcp.data = conn->timer.data = conn;
   hf_list_push_back(&http->conns, &conn->link);
-  if (uv_accept(listener, (uv_stream_t *)&conn->tcp) != 0) {
+  if (uv_accept(listener, (uv_stream_t *)&conn->tcp) != 0 || http->open > CONNECTIONS_MAX) {
     conn_end(conn, false);
     return;
   }
   uv_tcp_nodelay(&conn->tcp, 1);
-  conn->accepted = chaos_faults_pick(&http->chaos->faults, "accept", "", "");
-  if (conn->accepted.kind == CHAOS_CLOSE_ACCEPT || conn->accepted.kind == CHAOS_RESET_ACCEPT) {
-    conn_end(conn, conn->accepted.kind == CHAOS_RESET_ACCEPT);
+  conn->accepted = hf_chaos_plan_pick(&http->chaos->plan, "accept", "", "");
+  if (conn->accepted.kind == HF_CHAOS_CLOSE_ACCEPT || conn->accepted.kind == HF_CHAOS_RESET_ACCEPT) {
+    conn_end(conn, conn->accepted.kind == HF_CHAOS_RESET_ACCEPT);
     return;
   }
   uv_read_start((uv_stream_t *)&conn->tcp, give_room, conn_read);
 }
 
-static int listen_again(struct chaos_http *http) {
+static int listen_again(struct hf_chaos_http *http, struct hf_error *reterr) {
   struct sockaddr_in address;
   struct sockaddr_storage bound;
   int size = sizeof bound;
   enum { BACKLOG = 128 };
   http->listener = hf_calloc(1, sizeof *http->listener);
-  chaos_must(http->listener == NULL);
+  hf_chaos_must(http->listener == NULL ? HF_ERR_NOMEM : 0);
   uv_tcp_init(http->loop, http->listener);
   http->listener->data = http;
   uv_ip4_addr("127.0.0.1", http->port, &address);
@@ -382,37 +391,37 @@ static int listen_again(struct chaos_http *http) {
   rc = rc == 0 ? uv_listen((uv_stream_t *)http->listener, BACKLOG, on_connection) : rc;
   rc = rc == 0 ? uv_tcp_getsockname(http->listener, (struct sockaddr *)&bound, &size) : rc;
   if (rc != 0) {
-    fprintf(stderr, "chaos: cannot listen on port %d: %s\n", http->port, uv_strerror(rc));
-    return rc;
+    return hf_error_set(reterr, HF_ERR_UNAVAILABLE, "chaos: cannot listen on port %d: %s", http->port, uv_strerror(rc));
   }
   http->port = ntohs(((struct sockaddr_in *)&bound)->sin_port);
   return 0;
 }
 
-struct chaos_http *chaos_http_new(uv_loop_t *loop, struct chaos *chaos, int port, int *ret_port) {
-  struct chaos_http *http = hf_calloc(1, sizeof *http);
-  chaos_must(http == NULL);
+struct hf_chaos_http *hf_chaos_http_new(uv_loop_t *loop, struct hf_chaos *chaos, int port, int *ret_port,
+                                        struct hf_error *reterr) {
+  struct hf_chaos_http *http = hf_calloc(1, sizeof *http);
+  hf_chaos_must(http == NULL ? HF_ERR_NOMEM : 0);
   http->loop = loop;
   http->chaos = chaos;
   http->port = port;
   hf_list_init(&http->conns);
   uv_timer_init(loop, &http->reopen);
   http->reopen.data = http;
-  if (listen_again(http) != 0) {
-    chaos_http_stop(http);
+  if (listen_again(http, reterr) != 0) {
+    hf_chaos_http_stop(http);
     uv_run(loop, UV_RUN_DEFAULT);
-    chaos_http_free(http);
+    hf_chaos_http_free(http);
     return NULL;
   }
   *ret_port = http->port;
   return http;
 }
 
-void chaos_http_stop(struct chaos_http *http) {
+void hf_chaos_http_stop(struct hf_chaos_http *http) {
   stop_listening(http);
   uv_close((uv_handle_t *)&http->reopen, NULL);
 }
 
-void chaos_http_free(struct chaos_http *http) {
+void hf_chaos_http_free(struct hf_chaos_http *http) {
   hf_free(http);
 }

@@ -1,6 +1,6 @@
-#include "wire.h"
+#include "chaos/wire.h"
 
-#include "pick.h"
+#include "chaos/pick.h"
 
 #include "base/error.h"
 
@@ -18,14 +18,14 @@ static long read_chunks(struct hf_str in, struct hf_buf *body) {
     }
     char *stop = NULL;
     unsigned long size = strtoul(in.ptr + at, &stop, 16);
-    if (stop == in.ptr + at || size > CHAOS_MESSAGE_MAX) {
+    if (stop == in.ptr + at || size > HF_CHAOS_MESSAGE_MAX) {
       return HF_ERR_SYNTAX;
     }
     at = (size_t)(end + 2 - in.ptr);
     if (in.len < at + size + 2) {
       return 0;
     }
-    chaos_must(hf_buf_append(body, in.ptr + at, size));
+    hf_chaos_must(hf_buf_append(body, in.ptr + at, size));
     at += size + 2;
     if (size == 0) {
       return (long)at;
@@ -37,9 +37,9 @@ static bool contains(struct hf_str s, const char *word) {
   return s.len > 0 && memmem(s.ptr, s.len, word, strlen(word)) != NULL;
 }
 
-static void read_header(struct wire_request *request, struct hf_str name, struct hf_str value, long *length) {
+static void read_header(struct hf_chaos_wire_request *request, struct hf_str name, struct hf_str value, long *length) {
   if (hf_str_equal_nocase(name, HF_STR("content-length"))) {
-    *length = pick_number(value, 0);
+    *length = hf_pick_number(value, 0);
   } else if (hf_str_equal_nocase(name, HF_STR("transfer-encoding"))) {
     *length = -1;
   } else if (hf_str_equal_nocase(name, HF_STR("accept"))) {
@@ -57,14 +57,15 @@ static void read_header(struct wire_request *request, struct hf_str name, struct
   }
 }
 
-long wire_read(struct hf_str in, struct wire_request *request) {
+long hf_chaos_wire_read(struct hf_str in, struct hf_chaos_wire_request *request) {
   const char *head_end = in.len > 0 ? memmem(in.ptr, in.len, "\r\n\r\n", 4) : NULL;
   if (head_end == NULL) {
     return 0;
   }
   size_t head = (size_t)(head_end + 4 - in.ptr);
   long length = 0;
-  size_t method = strcspn(in.ptr, " ");
+  const char *blank = memchr(in.ptr, ' ', head);
+  size_t method = blank ? (size_t)(blank - in.ptr) : head;
   if (method >= sizeof request->method) {
     return HF_ERR_SYNTAX;
   }
@@ -81,6 +82,9 @@ long wire_read(struct hf_str in, struct wire_request *request) {
                 hf_str_trim((struct hf_str){colon + 1, (size_t)(end - colon - 1)}), &length);
     line = end + 2;
   }
+  if (length > HF_CHAOS_MESSAGE_MAX) {
+    return HF_ERR_LIMIT;
+  }
   if (length < 0) {
     long chunks = read_chunks((struct hf_str){in.ptr + head, in.len - head}, &request->body);
     return chunks > 0 ? (long)head + chunks : chunks;
@@ -88,7 +92,7 @@ long wire_read(struct hf_str in, struct wire_request *request) {
   if ((long)(in.len - head) < length) {
     return 0;
   }
-  chaos_must(hf_buf_append(&request->body, in.ptr + head, (size_t)length));
+  hf_chaos_must(hf_buf_append(&request->body, in.ptr + head, (size_t)length));
   return (long)head + length;
 }
 
@@ -114,76 +118,77 @@ static const char *status_text(int status) {
 /* "2" is passed on; "date+2" becomes the HTTP date in two seconds. */
 static void put_retry_after(struct hf_buf *out, const char *text) {
   if (strncmp(text, "date", 4) != 0) {
-    chaos_must(hf_buf_printf(out, "Retry-After: %s\r\n", text));
+    hf_chaos_must(hf_buf_printf(out, "Retry-After: %s\r\n", text));
     return;
   }
   char date[64];
   struct tm parts;
   time_t when = time(NULL) + strtol(text + 4, NULL, 10);
   strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&when, &parts));
-  chaos_must(hf_buf_printf(out, "Retry-After: %s\r\n", date));
+  hf_chaos_must(hf_buf_printf(out, "Retry-After: %s\r\n", date));
 }
 
-static void put_status(struct hf_buf *out, int status, const struct chaos_answer *answer) {
-  chaos_must(hf_buf_printf(out, "HTTP/1.1 %d %s\r\n", status, status_text(status)));
+static void put_status(struct hf_buf *out, int status, const struct hf_chaos_answer *answer) {
+  hf_chaos_must(hf_buf_printf(out, "HTTP/1.1 %d %s\r\n", status, status_text(status)));
   if (answer->session[0] != '\0') {
-    chaos_must(hf_buf_printf(out, "Mcp-Session-Id: %s\r\n", answer->session));
+    hf_chaos_must(hf_buf_printf(out, "Mcp-Session-Id: %s\r\n", answer->session));
   }
 }
 
 static void put_chunk(struct hf_buf *out, struct hf_str bytes) {
-  chaos_must(hf_buf_printf(out, "%zx\r\n", bytes.len));
-  chaos_must(hf_buf_append_str(out, bytes));
-  chaos_must(hf_buf_append(out, "\r\n", 2));
+  hf_chaos_must(hf_buf_printf(out, "%zx\r\n", bytes.len));
+  hf_chaos_must(hf_buf_append_str(out, bytes));
+  hf_chaos_must(hf_buf_append(out, "\r\n", 2));
 }
 
-static void put_chunked(struct hf_buf *out, struct hf_str body, const struct chaos_fault *fault) {
-  size_t size = fault->kind == CHAOS_CHUNKED && fault->number > 0 ? (size_t)fault->number : body.len / 2 + 1;
-  chaos_must(hf_buf_printf(out, "Transfer-Encoding: chunked\r\n\r\n"));
+static void put_chunked(struct hf_buf *out, struct hf_str body, const struct hf_chaos_fault *fault) {
+  size_t size = fault->kind == HF_CHAOS_CHUNKED && fault->number > 0 ? (size_t)fault->number : body.len / 2 + 1;
+  hf_chaos_must(hf_buf_printf(out, "Transfer-Encoding: chunked\r\n\r\n"));
   for (size_t at = 0; at < body.len; at += size) {
     size_t len = body.len - at < size ? body.len - at : size;
-    if (at > 0 && fault->kind == CHAOS_CHUNK_BAD) {
-      chaos_must(hf_buf_printf(out, "zz\r\n"));
+    if (at > 0 && fault->kind == HF_CHAOS_CHUNK_BAD) {
+      hf_chaos_must(hf_buf_printf(out, "zz\r\n"));
     }
     put_chunk(out, (struct hf_str){body.ptr + at, len});
-    if (fault->kind == CHAOS_CHUNK_CUT) {
+    if (fault->kind == HF_CHAOS_CHUNK_CUT) {
       return;
     }
   }
-  wire_put_stream_end(out);
+  hf_chaos_wire_put_stream_end(out);
 }
 
-void wire_put_json(struct hf_buf *out, const struct chaos_answer *answer) {
-  const struct chaos_fault *fault = &answer->fault;
+void hf_chaos_wire_put_json(struct hf_buf *out, const struct hf_chaos_answer *answer) {
+  const struct hf_chaos_fault *fault = &answer->fault;
   struct hf_str body = hf_buf_str(&answer->body);
-  if (fault->kind == CHAOS_STATUS) {
+  if (fault->kind == HF_CHAOS_STATUS) {
     put_status(out, (int)fault->number, answer);
     if (fault->text[0] != '\0') {
       put_retry_after(out, fault->text);
     }
-    chaos_must(hf_buf_printf(out, "Content-Type: text/plain\r\nContent-Length: 12\r\n\r\nmade to fail"));
+    hf_chaos_must(hf_buf_printf(out, "Content-Type: text/plain\r\nContent-Length: 12\r\n\r\nmade to fail"));
     return;
   }
   put_status(out, answer->status, answer);
   if (answer->status == 202 || answer->status == 405) {
-    chaos_must(hf_buf_printf(out, "Content-Length: 0\r\n\r\n"));
+    hf_chaos_must(hf_buf_printf(out, "Content-Length: 0\r\n\r\n"));
     return;
   }
-  chaos_must(hf_buf_printf(out, "Content-Type: %s\r\n", fault->kind == CHAOS_HTML ? "text/html" : "application/json"));
-  if (fault->kind == CHAOS_CHUNKED || fault->kind == CHAOS_CHUNK_BAD || fault->kind == CHAOS_CHUNK_CUT) {
+  hf_chaos_must(
+      hf_buf_printf(out, "Content-Type: %s\r\n", fault->kind == HF_CHAOS_HTML ? "text/html" : "application/json"));
+  if (fault->kind == HF_CHAOS_CHUNKED || fault->kind == HF_CHAOS_CHUNK_BAD || fault->kind == HF_CHAOS_CHUNK_CUT) {
     put_chunked(out, body, fault);
     return;
   }
   enum { MISSING = 100 };
-  size_t said = body.len + (fault->kind == CHAOS_TRUNCATED ? MISSING : 0);
-  chaos_must(hf_buf_printf(out, "Content-Length: %zu\r\n\r\n", said));
-  chaos_must(hf_buf_append_str(out, body));
+  size_t said = body.len + (fault->kind == HF_CHAOS_TRUNCATED ? MISSING : 0);
+  hf_chaos_must(hf_buf_printf(out, "Content-Length: %zu\r\n\r\n", said));
+  hf_chaos_must(hf_buf_append_str(out, body));
 }
 
-void wire_put_stream_head(struct hf_buf *out, const struct chaos_answer *answer) {
+void hf_chaos_wire_put_stream_head(struct hf_buf *out, const struct hf_chaos_answer *answer) {
   put_status(out, 200, answer);
-  chaos_must(hf_buf_printf(out, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-                                "Transfer-Encoding: chunked\r\n\r\n"));
+  hf_chaos_must(hf_buf_printf(out, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+                                   "Transfer-Encoding: chunked\r\n\r\n"));
 }
 
 static const char *line_end(const char *style, size_t line) {
@@ -207,37 +212,37 @@ static void put_data_lines(struct hf_buf *event, struct hf_str message, const ch
       quoted = !quoted;
     }
     if (i + 1 == message.len || (multi && !quoted && message.ptr[i] == ',')) {
-      chaos_must(hf_buf_append(event, "data: ", strcmp(style, "nospace") == 0 ? 5 : 6));
-      chaos_must(hf_buf_append(event, message.ptr + start, i + 1 - start));
-      chaos_must(hf_buf_printf(event, "%s", line_end(style, (*line)++)));
+      hf_chaos_must(hf_buf_append(event, "data: ", strcmp(style, "nospace") == 0 ? 5 : 6));
+      hf_chaos_must(hf_buf_append(event, message.ptr + start, i + 1 - start));
+      hf_chaos_must(hf_buf_printf(event, "%s", line_end(style, (*line)++)));
       start = i + 1;
     }
   }
 }
 
-void wire_put_event(struct hf_buf *out, const struct chaos_answer *answer, struct hf_str message) {
-  const char *style = answer->fault.kind == CHAOS_SSE ? answer->fault.text : "";
+void hf_chaos_wire_put_event(struct hf_buf *out, const struct hf_chaos_answer *answer, struct hf_str message) {
+  const char *style = answer->fault.kind == HF_CHAOS_SSE ? answer->fault.text : "";
   struct hf_buf event;
   size_t line = 0;
-  hf_buf_init(&event, CHAOS_MESSAGE_MAX);
+  hf_buf_init(&event, HF_CHAOS_MESSAGE_MAX);
   if (strcmp(style, "bom") == 0) {
-    chaos_must(hf_buf_printf(&event, "\xEF\xBB\xBF"));
+    hf_chaos_must(hf_buf_printf(&event, "\xEF\xBB\xBF"));
   }
   if (strcmp(style, "comments") == 0) {
-    chaos_must(hf_buf_printf(&event, ": keep-alive\n\n:\nretry: 100\n\nid: only\n\nevent: unknown\ndata: {}\n\n"));
+    hf_chaos_must(hf_buf_printf(&event, ": keep-alive\n\n:\nretry: 100\n\nid: only\n\nevent: unknown\ndata: {}\n\n"));
   }
   if (strcmp(style, "untyped") != 0) {
-    chaos_must(hf_buf_printf(&event, "event: message%s", line_end(style, line)));
+    hf_chaos_must(hf_buf_printf(&event, "event: message%s", line_end(style, line)));
     line++;
   }
   put_data_lines(&event, message, style, &line);
   if (strcmp(style, "no_final") != 0) {
-    chaos_must(hf_buf_printf(&event, "%s", line_end(style, strcmp(style, "mixed") == 0 ? 0 : line)));
+    hf_chaos_must(hf_buf_printf(&event, "%s", line_end(style, strcmp(style, "mixed") == 0 ? 0 : line)));
   }
   put_chunk(out, hf_buf_str(&event));
   hf_buf_deinit(&event);
 }
 
-void wire_put_stream_end(struct hf_buf *out) {
-  chaos_must(hf_buf_printf(out, "0\r\n\r\n"));
+void hf_chaos_wire_put_stream_end(struct hf_buf *out) {
+  hf_chaos_must(hf_buf_printf(out, "0\r\n\r\n"));
 }
