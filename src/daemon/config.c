@@ -26,39 +26,33 @@ static bool top_foreign(const struct hf_reader *reader, const struct hf_node *en
 /* A file with nothing of ours but servers is another client's: its other keys are none of our business, unless one
  * looks like a slip of the pen. */
 static bool client_foreign(const struct hf_reader *reader, const struct hf_node *entry) {
-  static const char *const own[] = {"mcpServers", "servers",      "listen",         "auth",    "log",     "limits",
-                                    "policies",   "allowedHosts", "allowedOrigins", "profile", "control", "tools",
-                                    NULL};
   if (top_foreign(reader, entry))
     return true;
-  for (size_t i = 0; own[i]; i++)
-    if (hf_str_equal(entry->key, hf_str_from(own[i])))
-      return false;
-  if (hf_nearest(entry->key, own))
+  if (hf_option_resembles(HF_SCOPE_TOP, entry->key))
     return false;
   hf_problems_warn(reader->problems, entry->place, "'%.*s' is another program's and has no effect here",
                    (int)(entry->key.len < 60 ? entry->key.len : 60), entry->key.ptr);
   return true;
 }
 
-static bool is_client_file(const struct hf_node *root) {
-  size_t known = 0;
-  bool servers = false;
+static bool is_option(struct hf_str key) {
   size_t count;
   const struct hf_option *options = hf_options(&count);
+  for (size_t i = 0; i < count; i++)
+    if (options[i].scope == HF_SCOPE_TOP && hf_option_under(&options[i], key))
+      return true;
+  return false;
+}
+
+static bool is_client_file(const struct hf_node *root) {
+  bool servers = false;
   for (const struct hf_node *entry = root->first; entry; entry = entry->next) {
-    servers = servers || hf_str_equal(entry->key, HF_STR("mcpServers")) || hf_str_equal(entry->key, HF_STR("servers"));
-    for (size_t i = 0; i < count; i++) {
-      struct hf_str path = hf_str_from(options[i].path);
-      if (options[i].scope == HF_SCOPE_TOP && options[i].type != HF_OPTION_BLOCK && hf_str_starts(path, entry->key) &&
-          (path.len == entry->key.len || path.ptr[entry->key.len] == '.')) {
-        known++;
-        break;
-      }
-    }
-    known += hf_str_equal(entry->key, HF_STR("policies")) || hf_str_equal(entry->key, HF_STR("tools"));
+    if (hf_str_equal(entry->key, HF_STR("mcpServers")) || hf_str_equal(entry->key, HF_STR("servers")))
+      servers = true;
+    else if (is_option(entry->key))
+      return false;
   }
-  return servers && known == 0;
+  return servers;
 }
 
 static void check_listen(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {

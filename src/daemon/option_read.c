@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-enum { SHOWN_MAX = 60, KEYS_MAX = 128, PATH_MAX_BYTES = 96, PORT_MAX = 65535 };
+enum { SHOWN_MAX = 60, KEYS_MAX = 128, KEY_MAX_BYTES = 32, PATH_MAX_BYTES = 96, PORT_MAX = 65535 };
 
 int hf_choice_find(const char *choices, struct hf_str word) {
   int index = 0;
@@ -379,24 +379,43 @@ static bool in_group(const char *path, struct hf_str prefix, struct hf_str *ret_
   return true;
 }
 
-static void tell_unknown(const struct hf_reader *reader, const struct hf_node *entry, const char *where,
-                         struct hf_str prefix, const struct hf_targets *targets) {
-  char names[KEYS_MAX][32];
+/* The keys in a group, and which of them a person may have meant. */
+struct keys {
+  char names[KEYS_MAX][KEY_MAX_BYTES];
   const char *candidates[KEYS_MAX + 1];
-  size_t found = 0;
+  size_t count;
+};
+
+static void add_key(struct keys *keys, const struct hf_option *option, struct hf_str prefix) {
+  struct hf_str key;
+  if (keys->count == KEYS_MAX || !in_group(option->path, prefix, &key) || key.len >= KEY_MAX_BYTES)
+    return;
+  char *name = keys->names[keys->count];
+  memcpy(name, key.ptr, key.len);
+  name[key.len] = '\0';
+  keys->candidates[keys->count++] = name;
+  keys->candidates[keys->count] = NULL;
+}
+
+bool hf_option_resembles(enum hf_scope scope, struct hf_str key) {
+  struct keys keys = {.count = 0};
   size_t count;
   const struct hf_option *options = hf_options(&count);
-  for (size_t i = 0; i < count && found < KEYS_MAX; i++) {
-    struct hf_str key;
-    if (target_of(&options[i], targets) && in_group(options[i].path, prefix, &key) && key.len < sizeof names[0]) {
-      memcpy(names[found], key.ptr, key.len);
-      names[found][key.len] = '\0';
-      candidates[found] = names[found];
-      found++;
-    }
-  }
-  candidates[found] = NULL;
-  const char *nearest = hf_nearest(entry->key, candidates);
+  for (size_t i = 0; i < count; i++)
+    if (options[i].scope == scope)
+      add_key(&keys, &options[i], HF_STR(""));
+  return hf_nearest(key, keys.candidates) != NULL;
+}
+
+static void tell_unknown(const struct hf_reader *reader, const struct hf_node *entry, const char *where,
+                         struct hf_str prefix, const struct hf_targets *targets) {
+  struct keys keys = {.count = 0};
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  for (size_t i = 0; i < count; i++)
+    if (target_of(&options[i], targets))
+      add_key(&keys, &options[i], prefix);
+  const char *nearest = hf_nearest(entry->key, keys.candidates);
   hf_problems_error(reader->problems, entry->place, "unknown key '%.*s' in %s%s%.*s%s%s%s",
                     (int)(entry->key.len < SHOWN_MAX ? entry->key.len : SHOWN_MAX), entry->key.ptr, where,
                     prefix.len ? "." : "", prefix.len ? (int)prefix.len - 1 : 0, prefix.ptr,

@@ -183,3 +183,8 @@ const struct hf_option *hf_option_find(enum hf_scope scope, const char *path) {
       return &options[i];
   return NULL;
 }
+
+bool hf_option_under(const struct hf_option *option, struct hf_str key) {
+  struct hf_str path = hf_str_from(option->path);
+  return hf_str_starts(path, key) && (path.len == key.len || path.ptr[key.len] == '.');
+}

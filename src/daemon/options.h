@@ -57,6 +57,9 @@ const struct hf_option *hf_options(size_t *ret_count);
 /* The row, or NULL. */
 const struct hf_option *hf_option_find(enum hf_scope scope, const char *path);
 
+/* True if `key` names the option, or the group it is in. */
+bool hf_option_under(const struct hf_option *option, struct hf_str key);
+
 /* The structures that the scopes fill; those a place doesn't have are NULL. */
 struct hf_targets {
   struct hf_settings *top;
@@ -83,6 +86,9 @@ int hf_options_defaults(struct hf_arena *arena, enum hf_profile profile, const s
 typedef bool hf_foreign_fn(const struct hf_reader *reader, const struct hf_node *entry);
 int hf_options_read(const struct hf_reader *reader, const struct hf_node *node, const char *where,
                     const struct hf_targets *targets, hf_foreign_fn *foreign);
+
+/* True if `key` is a key of this scope, or near enough to one to be a slip of the pen. */
+bool hf_option_resembles(enum hf_scope scope, struct hf_str key);
 
 /* Reads one value. Returns 0 or HF_ERR_NOMEM; what else is wrong becomes a problem. */
 int hf_option_set(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,

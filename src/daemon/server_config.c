@@ -64,9 +64,7 @@ static void warn_of_shared(const struct hf_reader *reader, const struct hf_node 
   const struct hf_option *options = hf_options(&count);
   for (const struct hf_node *entry = policy->first; entry; entry = entry->next) {
     for (size_t i = 0; i < count; i++) {
-      struct hf_str path = hf_str_from(options[i].path);
-      bool group = hf_str_starts(path, entry->key) && (path.len == entry->key.len || path.ptr[entry->key.len] == '.');
-      if (options[i].scope != HF_SCOPE_PROVIDER || !group)
+      if (options[i].scope != HF_SCOPE_PROVIDER || !hf_option_under(&options[i], entry->key))
         continue;
       hf_problems_warn(reader->problems, name->place,
                        "policy: '%.*s' of '%.*s' holds for whole servers and has no effect on a tool",
