@@ -18,9 +18,6 @@
 
 #include <stdint.h>
 
-/* The gateway's own name towards both sides, as `clientInfo` and `serverInfo`. */
-#define HF_IMPLEMENTATION "{\"name\":\"holdfast\",\"version\":\"" HF_VERSION_TEXT "\"}"
-
 /* One configured server. */
 struct hf_server {
   struct hf_list link; /* in the gateway's list, in the order of the configuration */

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
+#include "mcp/compose.h"
 #include "json/write.h"
 
 enum { GREETING_MAX = 1 << 20, INSTRUCTIONS_MAX = 1 << 16 };

@@ -9,6 +9,7 @@
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 #include "mcp/compose.h"
+#include "mcp/log_level.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,8 @@
 #include "gateway/relay.h"
 
 #include "base/alloc.h"
+#include "mcp/compose.h"
+#include "mcp/log_level.h"
 #include "mcp/rewrite.h"
 #include "json/value.h"
 #include "json/write.h"

@@ -9,30 +9,9 @@
 #include "gateway/question.h"
 #include "gateway/subscription.h"
 #include "mcp/compose.h"
+#include "mcp/log_level.h"
 
 enum { ERROR_TEXT_MAX = 4096, NAME_SHOWN_MAX = 128 };
-
-static const char *const log_levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
-
-int hf_log_level_index(struct hf_str level) {
-  for (size_t i = 0; i < sizeof log_levels / sizeof log_levels[0]; i++)
-    if (hf_str_equal(level, hf_str_from(log_levels[i])))
-      return (int)i;
-  return -1;
-}
-
-const char *hf_log_level_name(int index) {
-  return log_levels[index];
-}
-
-int hf_log_level_of(const struct hf_message *message) {
-  struct hf_str raw = hf_message_raw(message, HF_FIELD_LEVEL);
-  if (raw.len < 2)
-    return 0;
-  int index = hf_log_level_index((struct hf_str){raw.ptr + 1, raw.len - 2});
-  return index < 0 ? 0 : index;
-}
 
 int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
   if (gateway->draining)
@@ -151,8 +130,7 @@ static void answer_empty(struct hf_exchange *exchange) {
 
 static void set_level(struct hf_exchange *exchange) {
   struct hf_client *client = exchange->client;
-  struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_LEVEL);
-  int level = raw.len > 2 ? hf_log_level_index((struct hf_str){raw.ptr + 1, raw.len - 2}) : -1;
+  int level = hf_log_level_asked(&exchange->request);
   if (level < 0) {
     hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS,
                       HF_STR("'level' must be debug, info, notice, warning, error, critical, alert or emergency"),

@@ -24,7 +24,7 @@ struct hf_client {
   bool initialized;
   struct hf_capabilities capabilities; /* legacy */
   char *raw_capabilities;              /* legacy, owned, or NULL */
-  signed char log_level;               /* index into the protocol's levels, or -1: what the server likes */
+  signed char log_level;               /* see mcp/log_level.h, or -1: what the server likes */
   unsigned listed;                     /* bit per enum hf_list_kind: it has seen the list */
   unsigned changed;                    /* bit per kind: to be announced */
   unsigned exchange_count;
@@ -40,13 +40,5 @@ bool hf_client_sees(const struct hf_client *client, const struct hf_instance *in
 
 /* A message that belongs to no exchange. `text` is taken. */
 void hf_client_notify(struct hf_client *client, struct hf_pieces *text);
-
-/* Index of a log level ("debug" is 0), or -1. */
-int hf_log_level_index(struct hf_str level);
-
-const char *hf_log_level_name(int index);
-
-/* The level of a log notification; the lowest if it has none. */
-int hf_log_level_of(const struct hf_message *message);
 
 #endif

@@ -4,6 +4,7 @@
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
 #include "mcp/compose.h"
+#include "mcp/log_level.h"
 #include "mcp/rewrite.h"
 #include "json/write.h"
 

@@ -6,6 +6,9 @@
 #include "mcp/era.h"
 #include "mcp/message.h"
 
+/* The gateway's own name towards both sides, as `clientInfo` and `serverInfo`. */
+#define HF_IMPLEMENTATION "{\"name\":\"holdfast\",\"version\":\"" HF_VERSION_TEXT "\"}"
+
 /* All return 0 or what the buffer says. An absent `id` is written as null; absent params or data are left out. */
 int hf_compose_request(struct hf_buf *buf, struct hf_str id, struct hf_str method, struct hf_str params);
 int hf_compose_notification(struct hf_buf *buf, struct hf_str method, struct hf_str params);

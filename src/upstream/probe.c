@@ -1,6 +1,6 @@
 #include "upstream/probe.h"
 
-#include "gateway/gateway.h"
+#include "mcp/compose.h"
 #include "json/write.h"
 
 void hf_probe_init(struct hf_probe *probe, enum hf_era wanted, enum hf_era known) {
