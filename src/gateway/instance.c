@@ -4,16 +4,14 @@
 #include "gateway/catalog.h"
 #include "gateway/exchange.h"
 #include "gateway/gateway.h"
+#include "gateway/own_request.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
 #include "gateway/session.h"
 #include "gateway/subscription.h"
-#include "mcp/compose.h"
 #include "mcp/log_level.h"
 
 #include <stdio.h>
-
-enum { OWN_REQUEST_MAX = 1 << 16 };
 
 static void probe(struct hf_instance *instance);
 static void provider_due(struct hf_timer *timer);
@@ -356,34 +354,9 @@ void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind) {
     hf_listing_load(listing);
 }
 
-static void write_meta(const struct hf_instance *instance, struct hf_json_writer *w) {
-  hf_json_write_key(w, "_meta");
-  hf_json_write_object(w);
-  hf_json_write_member_str(w, HF_META_VERSION, instance->version);
-  hf_json_write_member_raw(w, HF_META_CAPABILITIES, HF_STR("{}"));
-  hf_json_write_member_raw(w, HF_META_CLIENT_INFO, HF_STR(HF_IMPLEMENTATION));
-  hf_json_write_object_end(w);
-}
-
 void hf_instance_post(struct hf_instance *instance, struct hf_pieces *text) {
   if (instance->phase == HF_UPSTREAM_READY)
     instance->upstream->ops->post(instance->upstream, NULL, text);
-}
-
-static void ignore_sent(void *ctx, size_t bytes, bool complete) {
-  (void)ctx, (void)bytes, (void)complete;
-}
-
-static void ignore_life(void *ctx) {
-  (void)ctx;
-}
-
-static void ignore_message(void *ctx, const struct hf_message *message) {
-  (void)ctx, (void)message;
-}
-
-static void ignore_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
-  (void)ctx, (void)evidence, (void)response;
 }
 
 static void probe_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
@@ -403,61 +376,32 @@ static void listen_done(void *ctx, const struct hf_evidence *evidence, const str
   ((struct hf_instance *)ctx)->listen = NULL;
 }
 
-static const struct hf_attempt_events told_events = {ignore_sent, ignore_life, ignore_message, ignore_done};
-static const struct hf_attempt_events probe_events = {ignore_sent, ignore_life, ignore_message, probe_done};
-static const struct hf_attempt_events listen_events = {ignore_sent, ignore_life, listen_message, listen_done};
-
-/* `key` (NULL: none) and `raw` are the one member of its params besides `_meta`. */
-static int request_own(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw,
-                       const struct hf_attempt_events *events, struct hf_attempt_ref **ret_ref) {
-  struct hf_loop *loop = instance->gateway->loop;
-  uint64_t id = hf_gateway_next_id(instance->gateway);
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  int r = hf_instance_compose(instance, method, id, key, raw, &text);
-  if (r == 0) {
-    struct hf_upstream_request request = {.id = id,
-                                          .method = method,
-                                          .text = &text,
-                                          .connect_by = hf_time_add(loop->now, instance->settings->start_timeout),
-                                          .events = events,
-                                          .ctx = instance};
-    r = instance->upstream->ops->request(instance->upstream, &request, ret_ref);
-  }
-  hf_pieces_deinit(&text);
-  return r;
+static void told(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  (void)ctx, (void)evidence, (void)response; /* best effort: nobody waits for it */
 }
 
-int hf_instance_compose(const struct hf_instance *instance, enum hf_method method, uint64_t id, const char *key,
-                        struct hf_str raw, struct hf_pieces *ret_text) {
-  char raw_id[24];
-  int n = snprintf(raw_id, sizeof raw_id, "%llu", (unsigned long long)id);
-  struct hf_buf params, text;
-  hf_buf_init(&params, OWN_REQUEST_MAX);
-  hf_buf_init(&text, OWN_REQUEST_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &params);
-  hf_json_write_object(&w);
-  if (key)
-    hf_json_write_member_raw(&w, key, raw);
-  if (instance->era == HF_ERA_MODERN)
-    write_meta(instance, &w);
-  hf_json_write_object_end(&w);
-  int r = hf_json_write_finish(&w);
-  if (r == 0)
-    r = hf_compose_request(&text, (struct hf_str){raw_id, (size_t)n}, hf_method_info(method)->name,
-                           hf_buf_str(&params));
-  if (r == 0)
-    r = hf_pieces_add_copy(ret_text, hf_buf_str(&text));
-  hf_buf_deinit(&params);
-  hf_buf_deinit(&text);
-  return r;
+static const struct hf_attempt_events told_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
+                                                     told};
+static const struct hf_attempt_events probe_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
+                                                      probe_done};
+static const struct hf_attempt_events listen_events = {hf_own_request_sent, hf_own_request_life, listen_message,
+                                                       listen_done};
+
+static int request_own(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw,
+                       const struct hf_attempt_events *events, struct hf_attempt_ref **ret_ref) {
+  const struct hf_own_request request = {.method = method,
+                                         .key = key,
+                                         .raw = raw,
+                                         .patience = instance->settings->start_timeout,
+                                         .events = events,
+                                         .ctx = instance};
+  return hf_own_request_send(instance, &request, ret_ref);
 }
 
 void hf_instance_tell(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw) {
   struct hf_attempt_ref *ref;
   if (instance->phase == HF_UPSTREAM_READY)
-    (void)request_own(instance, method, key, raw, &told_events, &ref); /* best effort: nobody waits for it */
+    (void)request_own(instance, method, key, raw, &told_events, &ref);
 }
 
 static void probe(struct hf_instance *instance) {

@@ -12,7 +12,6 @@
 #include "gateway/settings.h"
 #include "gateway/upstream.h"
 #include "policy/provider.h"
-#include "json/write.h"
 
 struct hf_gateway;
 struct hf_server;
@@ -87,11 +86,6 @@ void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind);
 
 /* A notification of the upstream that is not about a call under way. Borrows `message`. */
 void hf_instance_message(struct hf_instance *instance, const struct hf_message *message);
-
-/* Composes a request of the gateway's own as this upstream's era wants it. `key` (NULL: none) and `raw` are the one
- * member of its params besides `_meta`. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
-int hf_instance_compose(const struct hf_instance *instance, enum hf_method method, uint64_t id, const char *key,
-                        struct hf_str raw, struct hf_pieces *ret_text);
 
 /* Sends a message that belongs to no call. `text` is taken. */
 void hf_instance_post(struct hf_instance *instance, struct hf_pieces *text);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gateway/gateway.h"
 #include "gateway/instance.h"
+#include "gateway/own_request.h"
 
 #include <stdint.h>
 
@@ -284,39 +285,19 @@ static void timed_out(struct hf_timer *timer) {
   finish(listing, false);
 }
 
-static void ignore_sent(void *ctx, size_t bytes, bool complete) {
-  (void)ctx, (void)bytes, (void)complete;
-}
-
-static void ignore_life(void *ctx) {
-  (void)ctx;
-}
-
-static void ignore_message(void *ctx, const struct hf_message *message) {
-  (void)ctx, (void)message;
-}
-
-static const struct hf_attempt_events page_events = {ignore_sent, ignore_life, ignore_message, page_done};
+static const struct hf_attempt_events page_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
+                                                     page_done};
 
 static void request_page(struct hf_listing *listing) {
   struct hf_instance *instance = listing->instance;
   struct hf_loop *loop = instance->gateway->loop;
-  uint64_t id = hf_gateway_next_id(instance->gateway);
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  int r = hf_instance_compose(instance, kinds[listing->kind].method, id, listing->cursor.ptr ? "cursor" : NULL,
-                              listing->cursor, &text);
-  if (r == 0) {
-    struct hf_upstream_request request = {.id = id,
-                                          .method = kinds[listing->kind].method,
-                                          .text = &text,
-                                          .connect_by = hf_time_add(loop->now, LIST_PAGE_TIMEOUT),
-                                          .events = &page_events,
-                                          .ctx = listing};
-    r = instance->upstream->ops->request(instance->upstream, &request, &listing->ref);
-  }
-  hf_pieces_deinit(&text);
-  if (r < 0) {
+  const struct hf_own_request request = {.method = kinds[listing->kind].method,
+                                         .key = listing->cursor.ptr ? "cursor" : NULL,
+                                         .raw = listing->cursor,
+                                         .patience = LIST_PAGE_TIMEOUT,
+                                         .events = &page_events,
+                                         .ctx = listing};
+  if (hf_own_request_send(instance, &request, &listing->ref) < 0) {
     finish(listing, false);
     return;
   }
