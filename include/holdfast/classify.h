@@ -46,11 +46,22 @@ enum hf_evidence_kind {
   HF_EVIDENCE_DEADLINE,          /* the deadline passed; made by the call itself */
 };
 
+/* Why a redirect was not followed. */
+enum hf_redirect {
+  HF_REDIRECT_NONE,      /* there was none */
+  HF_REDIRECT_TO_GET,    /* 301, 302, 303: the POST would have become a GET */
+  HF_REDIRECT_ELSEWHERE, /* to another origin */
+  HF_REDIRECT_DOWNGRADE, /* from https to http */
+  HF_REDIRECT_TOO_MANY,  /* after as many as are followed: a loop, mostly */
+  HF_REDIRECT_NOWHERE,   /* without a location that can be used */
+};
+
 struct hf_evidence {
   enum hf_evidence_kind kind;
   int http_status;     /* 0 when there was none */
   int jsonrpc_code;    /* 0 when there was none */
   hf_time retry_after; /* from the answer, already a duration (hf_retry_after_parse); negative when there was none */
+  enum hf_redirect redirect;
 
   bool carried_session;   /* the request had a session id */
   bool says_session_lost; /* the answer's text speaks of an unknown, missing, expired or terminated session */
@@ -98,6 +109,7 @@ static inline struct hf_evidence hf_evidence_of(enum hf_evidence_kind kind) {
   X(UNAUTHORIZED, "unauthorized")                                                                                      \
   X(UNKNOWN_TOOL, "unknown_tool")                                                                                      \
   X(CONFLICT, "conflict")                                                                                              \
+  X(REDIRECTED, "redirected")                                                                                          \
   X(TOOL_ERROR, "tool_error")                                                                                          \
   X(TOOL_TRANSIENT, "tool_error_transient")                                                                            \
   X(INPUT_REQUIRED, "input_required")                                                                                  \
@@ -149,6 +161,9 @@ HF_API const struct hf_verdict_row *hf_fault_row(enum hf_fault fault);
 
 /* The constant name of a fault ("rate_limited"), for logs, metrics and the outcome marker. */
 HF_API const char *hf_fault_name(enum hf_fault fault);
+
+/* What redirect was not followed ("a redirect to another origin"), for people; "" for HF_REDIRECT_NONE. */
+HF_API const char *hf_redirect_text(enum hf_redirect redirect);
 
 /* "no", "maybe", "yes". */
 HF_API const char *hf_executed_name(enum hf_executed executed);

@@ -70,6 +70,7 @@ static const char *const descriptions[HF_FAULT_COUNT] = {
     [HF_FAULT_UNAUTHORIZED] = "did not accept the gateway's credentials",
     [HF_FAULT_UNKNOWN_TOOL] = "does not know this tool",
     [HF_FAULT_CONFLICT] = "reported a conflict",
+    [HF_FAULT_REDIRECTED] = "redirected the call to where it cannot follow",
     [HF_FAULT_TOOL_ERROR] = "reported that the tool failed",
     [HF_FAULT_TOOL_TRANSIENT] = "reported that the tool failed",
     [HF_FAULT_INPUT_REQUIRED] = "asks for input that this client cannot be asked for",
@@ -110,7 +111,10 @@ static const char *advice(const struct hf_outcome *outcome, enum hf_safety safet
 
 static int append_cause(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
   int r = 0;
-  if (outcome->evidence.http_status)
+  if (outcome->evidence.redirect)
+    r = hf_buf_printf(out, " (HTTP %d, %s, which is not followed)", outcome->evidence.http_status,
+                      hf_redirect_text(outcome->evidence.redirect));
+  else if (outcome->evidence.http_status)
     r = hf_buf_printf(out, " (HTTP %d)", outcome->evidence.http_status);
   const struct hf_instance *instance = exchange->target.instance;
   if (r == 0 && instance->reason &&

@@ -25,6 +25,7 @@ static const struct hf_verdict_row rows[HF_FAULT_COUNT] = {
     ROW(UNAUTHORIZED, NO, NEVER, NOBODY, YES),
     ROW(UNKNOWN_TOOL, NO, NEVER, NOBODY, YES),
     ROW(CONFLICT, MAYBE, NEVER, NOBODY, NO),
+    ROW(REDIRECTED, MAYBE, NEVER, NOBODY, NO),
     ROW(TOOL_ERROR, YES, NEVER, NOBODY, SAFE),
     ROW(TOOL_TRANSIENT, YES, TRANSIENT, TOOL, SAFE),
     ROW(INPUT_REQUIRED, NO, NEVER, SUCCESS, NO),
@@ -41,12 +42,15 @@ struct range {
   enum hf_fault fault;
 };
 
+/* 307 and 308 ask for the same request elsewhere, so it was not executed here: where that isn't followed, somebody has
+ * to configure the right place. 303 means "done, look there", and servers say 301 and 302 for it. */
 static const struct range statuses[] = {
-    {400, 400, HF_FAULT_REJECTED},     {401, 401, HF_FAULT_UNAUTHORIZED}, {403, 403, HF_FAULT_UNAUTHORIZED},
-    {404, 405, HF_FAULT_UNKNOWN_TOOL}, {406, 406, HF_FAULT_REJECTED},     {408, 408, HF_FAULT_SERVER_ERROR},
-    {409, 409, HF_FAULT_CONFLICT},     {413, 413, HF_FAULT_REJECTED},     {415, 415, HF_FAULT_REJECTED},
-    {422, 422, HF_FAULT_REJECTED},     {425, 425, HF_FAULT_SERVER_ERROR}, {429, 429, HF_FAULT_RATE_LIMITED},
-    {500, 500, HF_FAULT_SERVER_ERROR}, {502, 504, HF_FAULT_SERVER_ERROR}, {520, 529, HF_FAULT_SERVER_ERROR},
+    {300, 306, HF_FAULT_REDIRECTED},   {307, 308, HF_FAULT_MISCONFIGURED}, {309, 399, HF_FAULT_REDIRECTED},
+    {400, 400, HF_FAULT_REJECTED},     {401, 401, HF_FAULT_UNAUTHORIZED},  {403, 403, HF_FAULT_UNAUTHORIZED},
+    {404, 405, HF_FAULT_UNKNOWN_TOOL}, {406, 406, HF_FAULT_REJECTED},      {408, 408, HF_FAULT_SERVER_ERROR},
+    {409, 409, HF_FAULT_CONFLICT},     {413, 413, HF_FAULT_REJECTED},      {415, 415, HF_FAULT_REJECTED},
+    {422, 422, HF_FAULT_REJECTED},     {425, 425, HF_FAULT_SERVER_ERROR},  {429, 429, HF_FAULT_RATE_LIMITED},
+    {500, 500, HF_FAULT_SERVER_ERROR}, {502, 504, HF_FAULT_SERVER_ERROR},  {520, 529, HF_FAULT_SERVER_ERROR},
 };
 
 static const struct range codes[] = {
@@ -149,6 +153,18 @@ const char *hf_fault_name(enum hf_fault fault) {
 #undef NAME
   };
   return names[fault];
+}
+
+const char *hf_redirect_text(enum hf_redirect redirect) {
+  static const char *const texts[] = {
+      [HF_REDIRECT_NONE] = "",
+      [HF_REDIRECT_TO_GET] = "a redirect that would turn POST into GET",
+      [HF_REDIRECT_ELSEWHERE] = "a redirect to another origin",
+      [HF_REDIRECT_DOWNGRADE] = "a redirect from https to http",
+      [HF_REDIRECT_TOO_MANY] = "one redirect too many, perhaps in a circle",
+      [HF_REDIRECT_NOWHERE] = "a redirect to nowhere",
+  };
+  return texts[redirect];
 }
 
 const char *hf_executed_name(enum hf_executed executed) {

@@ -249,6 +249,27 @@ static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_
   return HF_ANSWER_NONE;
 }
 
+/* Where a redirect may be followed, its target is set. */
+static enum hf_redirect take_redirect(struct post *post, const struct hf_http1_reader *response) {
+  hf_buf_reset(&post->target, HF_URL_MAX);
+  if (response->status >= 301 && response->status <= 303)
+    return HF_REDIRECT_TO_GET;
+  if (response->status != 307 && response->status != 308)
+    return HF_REDIRECT_NONE;
+  if (post->redirects >= REDIRECTS_MAX)
+    return HF_REDIRECT_TOO_MANY;
+  const struct hf_origin *origin = &post->http->origin;
+  struct hf_str location = hf_http1_header(response, HF_STR("location"));
+  int r = hf_origin_redirect(origin, location, &post->target);
+  if (r == HF_ERR_REFUSED && hf_str_starts(hf_buf_str(&origin->base), HF_STR("https:")) && location.len > 5 &&
+      hf_str_equal_nocase((struct hf_str){location.ptr, 5}, HF_STR("http:")))
+    return HF_REDIRECT_DOWNGRADE;
+  if (r < 0)
+    return r == HF_ERR_REFUSED ? HF_REDIRECT_ELSEWHERE : HF_REDIRECT_NOWHERE;
+  post->redirects++;
+  return HF_REDIRECT_NONE;
+}
+
 static void on_head(struct hf_http_exchange *exchange) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   const struct hf_http1_reader *response = hf_http_exchange_response(exchange);
@@ -265,12 +286,7 @@ static void on_head(struct hf_http_exchange *exchange) {
   }
   note_status(post, response);
   enum hf_answer_kind kind = choose_kind(post, response);
-  if (kind == HF_ANSWER_TEXT && (response->status == 307 || response->status == 308)) {
-    struct hf_str location = hf_http1_header(response, HF_STR("location"));
-    int r = post->redirects < REDIRECTS_MAX ? hf_origin_redirect(&post->http->origin, location, &post->target)
-                                            : HF_ERR_LIMIT;
-    post->redirects = r == 0 ? post->redirects + 1 : REDIRECTS_MAX + 1;
-  }
+  post->out->answer.redirect = take_redirect(post, response);
   hf_answer_begin(&post->answer, kind, post->http->max_message);
   if (!post->out->is_request && response->status / 100 == 2) {
     post->refs++;
@@ -299,14 +315,6 @@ static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   unref(post);
 }
 
-static const char *status_text(const struct post *post, int status) {
-  if (status == 301 || status == 302 || status == 303)
-    return "a redirect that would turn POST into GET";
-  if (post->redirects > REDIRECTS_MAX)
-    return "a redirect to another origin, to nowhere, or one too many";
-  return "http status";
-}
-
 /* An error status has come whole, or as much of it as will. */
 static void end_refused(struct post *post) {
   struct hf_outgoing *out = post->out;
@@ -323,7 +331,8 @@ static void end_refused(struct post *post) {
     hf_message_deinit(&message);
   }
   if (post->out)
-    finish(post, HF_EVIDENCE_HTTP_STATUS, hf_str_from(status_text(post, out->answer.http_status)));
+    finish(post, HF_EVIDENCE_HTTP_STATUS,
+           hf_str_from(out->answer.redirect ? hf_redirect_text(out->answer.redirect) : "http status"));
   else
     discard(post);
   unref(post);
@@ -334,8 +343,7 @@ static void begin(struct post *post);
 static void on_complete(struct post *post) {
   struct hf_outgoing *out = post->out;
   int status = out->answer.http_status;
-  bool redirected = (status == 307 || status == 308) && post->redirects <= REDIRECTS_MAX && post->target.len;
-  if (redirected) {
+  if ((status == 307 || status == 308) && !out->answer.redirect) {
     begin(post);
   } else if (status / 100 != 2) {
     end_refused(post);

@@ -104,7 +104,10 @@ static bool unreachable(enum hf_evidence_kind kind) {
 }
 
 static void tell_status(struct hf_probe *probe, const char *what, const struct hf_evidence *evidence) {
-  if (evidence->http_status)
+  if (evidence->redirect)
+    hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it answered %s with HTTP status %d: %s, which is not followed", what,
+                 evidence->http_status, hf_redirect_text(evidence->redirect));
+  else if (evidence->http_status)
     hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it answered %s with HTTP status %d", what, evidence->http_status);
   else if (unreachable(evidence->kind))
     hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it cannot be reached (%s)",

@@ -60,6 +60,7 @@ struct bench {
   unsigned over;
   bool connected;
   enum hf_evidence_kind kind;
+  enum hf_redirect redirect;
   char reason[256];
   size_t answer_len;
   struct hf_outgoing out;
@@ -278,6 +279,7 @@ static void on_message(void *owner, struct hf_outgoing *out, const struct hf_mes
 static void on_done(void *owner, struct hf_outgoing *out, const struct hf_evidence *evidence) {
   struct bench *bench = owner;
   bench->kind = evidence->kind;
+  bench->redirect = evidence->redirect;
   bench->over = 1;
   hf_pieces_deinit(&out->text);
 }
@@ -387,6 +389,29 @@ static void connect__shows_its_certificate_to_a_server_that_asks(void **state) {
   tls_stop(&server);
 }
 
+static void connect__follows_no_redirect_from_https_to_http(void **state) {
+  (void)state;
+  struct tls_server server;
+  tls_start(&server, false);
+  struct bench *bench = bench_new();
+  char url[64];
+  snprintf(url, sizeof url, "https://127.0.0.1:%d/plain", server.port);
+  const struct hf_server_settings settings = {.name = HF_STR("t"),
+                                              .url = hf_str_from(url),
+                                              .ca_file = hf_str_from(server.cert),
+                                              .tls_verify = true,
+                                              .max_connections = 1,
+                                              .max_message = 1024};
+  struct hf_transport *transport;
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &transport_events, bench, &transport, NULL), 0);
+  call(bench, transport, 0);
+  assert_int_equal(bench->kind, HF_EVIDENCE_HTTP_STATUS);
+  assert_int_equal(bench->redirect, HF_REDIRECT_DOWNGRADE);
+  transport->ops->free(transport);
+  bench_free(bench);
+  tls_stop(&server);
+}
+
 /* What is no TLS is known as soon as it is there, however patient the attempt and whether or not the peer hangs up. */
 static void connect__calls_a_broken_handshake_by_its_name(void **state) {
   (void)state;
@@ -446,6 +471,7 @@ int main(void) {
       cmocka_unit_test_teardown(connect__isnt_held_up_by_a_resolver_that_hangs, release_resolvers),
       cmocka_unit_test(connect__speaks_tls_and_checks_certificates),
       cmocka_unit_test(connect__shows_its_certificate_to_a_server_that_asks),
+      cmocka_unit_test(connect__follows_no_redirect_from_https_to_http),
       cmocka_unit_test(connect__calls_a_broken_handshake_by_its_name),
   };
   return cmocka_run_group_tests_name("connect", tests, NULL, NULL);

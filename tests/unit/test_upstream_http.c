@@ -589,8 +589,39 @@ static void http__stops_a_redirect_loop(void **state) {
   struct bench *bench = BENCH(rows);
   call(bench);
   assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_HTTP_STATUS);
+  assert_int_equal(bench->a.evidence.redirect, HF_REDIRECT_TOO_MANY);
   assert_int_equal(bench->server.executed, 4);
   bench_free(bench);
+}
+
+static void http__says_which_redirect_it_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *reply;
+    int status;
+    enum hf_redirect redirect;
+  } cases[] = {
+      {"HTTP/1.1 301 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 301, HF_REDIRECT_TO_GET},
+      {"HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 302, HF_REDIRECT_TO_GET},
+      {"HTTP/1.1 303 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", 303, HF_REDIRECT_TO_GET},
+      {"HTTP/1.1 304 Same\r\n\r\n", 304, HF_REDIRECT_NONE},
+      {"HTTP/1.1 307 There\r\nLocation: http://elsewhere.test/x\r\nContent-Length: 0\r\n\r\n", 307,
+       HF_REDIRECT_ELSEWHERE},
+      {"HTTP/1.1 308 There\r\nLocation: //127.0.0.1:1/mcp\r\nContent-Length: 0\r\n\r\n", 308, HF_REDIRECT_ELSEWHERE},
+      {"HTTP/1.1 307 There\r\nLocation: ftp://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n", 307, HF_REDIRECT_ELSEWHERE},
+      {"HTTP/1.1 307 There\r\nContent-Length: 0\r\n\r\n", 307, HF_REDIRECT_NOWHERE},
+      {"HTTP/1.1 307 There\r\nLocation: http://[/\r\nContent-Length: 0\r\n\r\n", 307, HF_REDIRECT_NOWHERE},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct row rows[] = {{cases[i].reply, KEEP}};
+    struct bench *bench = BENCH(rows);
+    call(bench);
+    assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_HTTP_STATUS);
+    assert_int_equal(bench->a.evidence.http_status, cases[i].status);
+    assert_int_equal(bench->a.evidence.redirect, cases[i].redirect);
+    assert_int_equal(bench->server.executed, 1);
+    bench_free(bench);
+  }
 }
 
 static void http__delivers_events_and_frees_the_connection_after_the_answer(void **state) {
@@ -1114,6 +1145,7 @@ int main(void) {
       cmocka_unit_test(http__tells_statuses_and_bad_replies_apart),
       cmocka_unit_test(http__follows_a_redirect_within_the_origin),
       cmocka_unit_test(http__stops_a_redirect_loop),
+      cmocka_unit_test(http__says_which_redirect_it_refused),
       cmocka_unit_test(http__delivers_events_and_frees_the_connection_after_the_answer),
       cmocka_unit_test(http__aborts_and_frees_inside_a_message),
       cmocka_unit_test(http__keeps_a_legacy_session),

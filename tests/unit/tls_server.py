@@ -1,4 +1,5 @@
-"""An HTTPS server for one test: answers each POST with a JSON-RPC result of the size that the path asks for.
+"""An HTTPS server for one test: answers each POST with a JSON-RPC result of the size that the path asks for, or
+with a redirect to plain HTTP where it asks for `plain`.
 
 usage: tls_server.py CERT KEY [CA]; with CA it wants a client certificate signed by it; prints its port, ends with its standard input."""
 import http.server
@@ -13,6 +14,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/plain":
+            self.send_response(307)
+            self.send_header("Location", "http://127.0.0.1:%d/0" % self.server.server_address[1])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         call = re.search(rb'"id":(\d+)', body).group(1)
         filler = b"x" * int(self.path.strip("/"))
         answer = b'{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}' % (call, filler)
