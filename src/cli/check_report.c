@@ -5,6 +5,8 @@
 #include "policy/classify.h"
 #include "json/write.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +44,31 @@ static void put_policy(struct hf_printer *out, const struct hf_policy *p) {
              hf_duration_print(p->breaker.open, b));
 }
 
+static bool is_executable(struct hf_str folder, struct hf_str name) {
+  char path[PATH_TEXT_MAX];
+  int n = snprintf(path, sizeof path, "%.*s/%.*s", HF_STR_FMT(folder), HF_STR_FMT(name));
+  struct stat st;
+  return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Looks where the child would be looked for: in the PATH that its `env` sets, else in ours. */
+static bool is_in_path(const struct hf_server_settings *s) {
+  struct hf_str prefix = HF_STR("PATH=");
+  struct hf_str rest = hf_str_from(getenv("PATH"));
+  for (size_t i = 0; i < s->env.count; i++)
+    if (hf_str_starts(s->env.item[i], prefix))
+      rest = (struct hf_str){s->env.item[i].ptr + prefix.len, s->env.item[i].len - prefix.len};
+  while (rest.len) {
+    const char *colon = memchr(rest.ptr, ':', rest.len);
+    size_t len = colon ? (size_t)(colon - rest.ptr) : rest.len;
+    if (len && is_executable((struct hf_str){rest.ptr, len}, s->command))
+      return true;
+    size_t used = colon ? len + 1 : len;
+    rest = (struct hf_str){rest.ptr + used, rest.len - used};
+  }
+  return false;
+}
+
 /* Says at once what would otherwise be found when the child is started. */
 static void put_start_trouble(struct hf_printer *out, const struct hf_server_settings *s) {
   char path[PATH_TEXT_MAX];
@@ -58,6 +85,8 @@ static void put_start_trouble(struct hf_printer *out, const struct hf_server_set
   }
   if (s->command.ptr && s->command.ptr[0] == '/' && access(s->command.ptr, X_OK) < 0)
     hf_print(out, "    warning: the command '%.*s' is missing or not executable\n", HF_STR_FMT(s->command));
+  else if (s->command.ptr && !memchr(s->command.ptr, '/', s->command.len) && !is_in_path(s))
+    hf_print(out, "    warning: the command '%.*s' is in no folder of PATH\n", HF_STR_FMT(s->command));
 }
 
 static void put_server(struct hf_printer *out, const struct hf_server_settings *s, struct hf_arena *arena) {

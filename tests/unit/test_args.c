@@ -119,6 +119,35 @@ static void check__tells_a_missing_working_directory(void **state) {
   }
 }
 
+static void check__tells_a_command_that_is_in_no_folder_of_path(void **state) {
+  (void)state;
+  struct hf_str elsewhere = HF_STR("PATH=/nonexistent:/dev");
+  const struct {
+    struct hf_str command;
+    struct hf_strings env;
+    bool warned;
+  } cases[] = {
+      {HF_STR("sh"), {NULL, 0}, false},
+      {HF_STR("sh"), {&elsewhere, 1}, true},
+      {HF_STR("no-such-command-of-this-test"), {NULL, 0}, true},
+      {HF_STR("null"), {&elsewhere, 1}, true}, /* there, but nothing that can be run */
+      {HF_STR("./sh"), {NULL, 0}, false},      /* not looked for in PATH */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct hf_server_settings server = {.name = HF_STR("a"), .command = cases[i].command, .env = cases[i].env};
+    struct hf_settings settings = {.servers = &server, .server_count = 1};
+    static struct hf_problems problems;
+    struct hf_buf text;
+    hf_buf_init(&text, 1 << 16);
+    hf_problems_init(&problems);
+    assert_int_equal(hf_check_text("f", &settings, &problems, &text), 0);
+    assert_int_equal(hf_buf_append(&text, "", 1), 0);
+    if ((strstr(text.data, "is in no folder of PATH") != NULL) != cases[i].warned)
+      fail_msg("row %zu", i);
+    hf_buf_deinit(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(args__options_and_operands_mix),
@@ -126,6 +155,7 @@ int main(void) {
       cmocka_unit_test(args__an_unknown_command_has_a_suggestion),
       cmocka_unit_test(check__shows_no_secret),
       cmocka_unit_test(check__tells_a_missing_working_directory),
+      cmocka_unit_test(check__tells_a_command_that_is_in_no_folder_of_path),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
