@@ -16,6 +16,7 @@
 static void probe(struct hf_instance *instance);
 static void provider_due(struct hf_timer *timer);
 static void end_stopped(struct hf_job *job);
+static void renewal_due(struct hf_job *job);
 static void upstream_changed(void *owner, const struct hf_upstream_status *status);
 static void upstream_message(void *owner, const struct hf_message *message);
 
@@ -36,6 +37,7 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
   hf_list_init(&instance->link);
   hf_list_init(&instance->exchanges);
   hf_job_init(&instance->end, end_stopped);
+  hf_job_init(&instance->renewal, renewal_due);
 
   int r = hf_timer_init(gateway->loop, &instance->provider_timer, provider_due);
   for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
@@ -72,6 +74,7 @@ void hf_instance_free(struct hf_instance *instance) {
   hf_timer_deinit(instance->gateway->loop, &instance->provider_timer);
   hf_provider_unref(instance->provider);
   hf_job_cancel(&instance->end);
+  hf_job_cancel(&instance->renewal);
   hf_list_remove(&instance->link);
   forget_hello(instance);
   hf_free(instance->reason);
@@ -110,6 +113,10 @@ static void end_stopped(struct hf_job *job) {
   hf_instance_free(HF_CONTAINER_OF(job, struct hf_instance, end));
 }
 
+static void renewal_due(struct hf_job *job) {
+  hf_subscription_renew(HF_CONTAINER_OF(job, struct hf_instance, renewal));
+}
+
 void hf_instance_retire(struct hf_instance *instance) {
   if (instance->client)
     instance->gateway->own_instances--;
@@ -117,6 +124,7 @@ void hf_instance_retire(struct hf_instance *instance) {
   instance->client = NULL;
   hf_list_remove(&instance->link);
   hf_subscription_forget_instance(instance);
+  hf_job_cancel(&instance->renewal);
   hf_instance_unref(instance);
 }
 

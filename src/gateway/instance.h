@@ -44,6 +44,7 @@ struct hf_instance {
   struct hf_timer provider_timer;
   struct hf_attempt_ref *probe;  /* a synthetic one, under way */
   struct hf_attempt_ref *listen; /* subscriptions/listen at a modern upstream, under way */
+  struct hf_job renewal;         /* of it, since more is wanted */
 
   struct hf_listing lists[HF_LIST_COUNT];
   struct hf_list exchanges; /* that call here */

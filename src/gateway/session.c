@@ -207,7 +207,7 @@ static void subscribe(struct hf_exchange *exchange) {
     hf_pipeline_start(exchange);
   } else {
     if (news)
-      hf_subscription_renew(instance);
+      hf_subscription_ask(instance, exchange->request.uri);
     answer_empty(exchange);
   }
 }

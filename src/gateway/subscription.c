@@ -1,6 +1,7 @@
 #include "gateway/subscription.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
 #include "mcp/compose.h"
@@ -10,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { NOTICE_MAX = 1 << 16, URIS_MAX = 1 << 18, FILTER_NODES_MAX = 4096 };
+enum { NOTICE_MAX = 1 << 16, URIS_MAX = 1 << 18, FILTER_NODES_MAX = 4096, URIS_SEEN_MAX = 1 << 20 };
 
 struct subscription {
   struct hf_list link; /* in the gateway's list */
@@ -114,55 +115,72 @@ void hf_subscription_forget_instance(struct hf_instance *instance) {
   }
 }
 
+static void each_uri(struct hf_instance *instance, void (*take)(void *ctx, struct hf_str uri), void *ctx) {
+  struct hf_map seen; /* where it does not suffice, a URI comes twice, which is harmless */
+  hf_map_init(&seen, URIS_SEEN_MAX);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
+    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
+    if (subscription->instance != instance || hf_map_get(&seen, subscription->uri))
+      continue;
+    (void)hf_map_put(&seen, subscription->uri, instance);
+    take(ctx, subscription->uri);
+  }
+  hf_map_deinit(&seen);
+}
+
+static void list_uri(void *ctx, struct hf_str uri) {
+  hf_json_write_str(ctx, uri);
+}
+
 /* A modern server is asked for everything in one stream: changes of lists, and each URI once. */
 static void renew_listen(struct hf_instance *instance) {
+  const struct hf_capabilities *can = &instance->capabilities;
   struct hf_buf filter;
   hf_buf_init(&filter, URIS_MAX);
   struct hf_json_writer w;
   hf_json_writer_init(&w, &filter);
   hf_json_write_object(&w);
-  if (instance->capabilities.tools_changed)
+  if (can->tools_changed)
     hf_json_write_member_bool(&w, "toolsListChanged", true);
-  if (instance->capabilities.prompts_changed)
+  if (can->prompts_changed)
     hf_json_write_member_bool(&w, "promptsListChanged", true);
-  if (instance->capabilities.resources_changed)
+  if (can->resources_changed)
     hf_json_write_member_bool(&w, "resourcesListChanged", true);
   hf_json_write_key(&w, "resourceSubscriptions");
   hf_json_write_array(&w);
-  bool any = false;
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance != instance)
-      continue;
-    hf_json_write_str(&w, subscription->uri);
-    any = true;
-  }
+  size_t before = filter.len;
+  each_uri(instance, list_uri, &w);
+  bool wanted = filter.len > before || can->tools_changed || can->prompts_changed || can->resources_changed;
   hf_json_write_array_end(&w);
   hf_json_write_object_end(&w);
-  bool wanted = any || instance->capabilities.tools_changed || instance->capabilities.prompts_changed ||
-                instance->capabilities.resources_changed;
-  if (wanted && hf_json_write_finish(&w) == 0)
+  if (hf_json_write_finish(&w) == 0 && wanted)
     hf_instance_listen(instance, hf_buf_str(&filter));
   hf_buf_deinit(&filter);
 }
 
+static void subscribe_upstream(void *ctx, struct hf_str uri) {
+  struct hf_buf raw;
+  hf_buf_init(&raw, NOTICE_MAX);
+  if (hf_json_escape(&raw, uri) == 0)
+    hf_instance_tell(ctx, HF_METHOD_RESOURCES_SUBSCRIBE, "uri", hf_buf_str(&raw));
+  hf_buf_deinit(&raw);
+}
+
 void hf_subscription_renew(struct hf_instance *instance) {
-  if (instance->era == HF_ERA_MODERN) {
+  if (instance->era == HF_ERA_MODERN)
     renew_listen(instance);
-    return;
-  }
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance != instance)
-      continue;
-    struct hf_buf raw;
-    hf_buf_init(&raw, NOTICE_MAX);
-    if (hf_json_escape(&raw, subscription->uri) == 0)
-      hf_instance_tell(instance, HF_METHOD_RESOURCES_SUBSCRIBE, "uri", hf_buf_str(&raw));
-    hf_buf_deinit(&raw);
-  }
+  else
+    each_uri(instance, subscribe_upstream, instance);
+}
+
+void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri) {
+  if (instance->phase != HF_UPSTREAM_READY)
+    return; /* it is asked for everything when it is */
+  if (instance->era == HF_ERA_MODERN)
+    hf_job_defer(instance->gateway->loop, &instance->renewal);
+  else
+    subscribe_upstream(instance, uri);
 }
 
 /* On a listen stream everything carries the id of the request that opened it; elsewhere nothing carries one. */
@@ -228,8 +246,8 @@ static void subscribe_uri(struct hf_exchange *exchange, struct hf_str uri, struc
     bool wanted = hf_subscription_wanted(instance, uri);
     if (hf_subscription_add(client, instance, exchange, uri) < 0)
       return;
-    if (!wanted && instance->phase == HF_UPSTREAM_READY)
-      hf_subscription_renew(instance);
+    if (!wanted)
+      hf_subscription_ask(instance, uri);
     hf_json_write_str(agreed, uri);
     return;
   }

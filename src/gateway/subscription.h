@@ -28,6 +28,10 @@ void hf_subscription_forget_instance(struct hf_instance *instance);
 /* The upstream has a new session: what was asked of the old one is asked again. */
 void hf_subscription_renew(struct hf_instance *instance);
 
+/* Asks the server for a URI that nobody wanted so far. A modern one has a single stream for all: it is opened anew at
+ * the end of the turn, once for all that were added in it. */
+void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri);
+
 /* A notification that belongs to no call: updates go to their subscribers, the rest to the clients in whose sight the
  * server is. Borrows `message`. */
 void hf_subscription_deliver(struct hf_instance *instance, const struct hf_message *message);

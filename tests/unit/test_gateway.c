@@ -620,6 +620,62 @@ static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state)
   bed_close(&bed);
 }
 
+#define LISTEN_TO(uris)                                                                                                \
+  "{\"jsonrpc\":\"2.0\",\"id\":\"L\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"               \
+  "{\"resourceSubscriptions\":" uris "},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","        \
+  "\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
+#define THREE_RESOURCES                                                                                                \
+  "{\"resources\":[{\"uri\":\"file:///a\",\"name\":\"a\"},{\"uri\":\"file:///b\",\"name\":\"b\"},"                     \
+  "{\"uri\":\"file:///c\",\"name\":\"c\"}]}"
+
+static void gateway__each_uri_is_subscribed_to_once_at_a_legacy_server(void **state) {
+  (void)state;
+  struct bed bed = {0};
+  struct fake_server server = files;
+  server.resources = THREE_RESOURCES;
+  world_init(&bed.world, &server, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_MODERN);
+  bed_send(&bed, LISTEN_TO("[\"file:///a\",\"file:///b\",\"file:///c\",\"file:///a\"]"));
+  world_run(&bed.world, HF_SECONDS(4));
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
+  assert_int_equal(count_sent(upstream, HF_METHOD_RESOURCES_SUBSCRIBE), 3);
+
+  struct fake_client other; /* a new session asks for each URI once, however many want it */
+  struct fake_reply reply;
+  client_open(&bed.world, &other, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &other, "{}");
+  client_send(&bed.world, &other, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///b\"}}");
+  reply_deinit(&reply);
+  upstream_ready(upstream);
+  assert_int_equal(count_sent(upstream, HF_METHOD_RESOURCES_SUBSCRIBE), 6);
+  hf_client_abandon(bed.client.client, &bed.reply.head);
+  client_close(&other);
+  bed_close(&bed);
+}
+
+static void gateway__a_modern_server_hears_of_many_uris_in_one_new_stream(void **state) {
+  (void)state;
+  struct bed bed = {0};
+  const struct fake_server modern = {
+      .name = "modern",
+      .hello = "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"resources\":"
+               "{\"subscribe\":true}},\"ttlMs\":0,\"cacheScope\":\"private\"}",
+      .resources = THREE_RESOURCES,
+      .era = HF_ERA_MODERN,
+  };
+  world_init(&bed.world, &modern, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_MODERN);
+  bed_send(&bed, LISTEN_TO("[\"file:///a\",\"file:///b\",\"file:///c\",\"file:///a\"]"));
+  world_run(&bed.world, HF_SECONDS(4));
+  struct fake_upstream *upstream = world_upstream(&bed.world, "modern");
+  assert_int_equal(count_sent(upstream, HF_METHOD_SUBSCRIPTIONS_LISTEN), 1);
+  assert_non_null(
+      strstr(upstream_last(upstream)->text, "\"resourceSubscriptions\":[\"file:///a\",\"file:///b\",\"file:///c\"]"));
+  hf_client_abandon(bed.client.client, &bed.reply.head);
+  bed_close(&bed);
+}
+
 static void gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout(void **state) {
   (void)state;
   struct bed bed = {0};
@@ -1146,6 +1202,8 @@ int main(void) {
       cmocka_unit_test(gateway__a_shared_server_cannot_ask_any_client),
       cmocka_unit_test(gateway__updates_go_to_their_subscribers_and_the_server_hears_of_the_last),
       cmocka_unit_test(gateway__a_legacy_subscription_reaches_a_modern_server),
+      cmocka_unit_test(gateway__each_uri_is_subscribed_to_once_at_a_legacy_server),
+      cmocka_unit_test(gateway__a_modern_server_hears_of_many_uris_in_one_new_stream),
       cmocka_unit_test(gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout),
       cmocka_unit_test(gateway__a_call_past_the_limit_is_refused_and_the_others_go_on),
       cmocka_unit_test(gateway__draining_answers_what_does_not_end_in_time),
