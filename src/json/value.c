@@ -188,6 +188,34 @@ int hf_json_string(const struct hf_json_doc *doc, uint32_t node, struct hf_arena
   return 0;
 }
 
+static size_t skip_digits(struct hf_str raw, size_t at) {
+  while (at < raw.len && raw.ptr[at] >= '0' && raw.ptr[at] <= '9')
+    at++;
+  return at;
+}
+
+/* True if it is a number as JSON spells one, with nothing around it. */
+static bool is_number(struct hf_str raw) {
+  size_t start = raw.len > 0 && raw.ptr[0] == '-';
+  size_t at = skip_digits(raw, start);
+  if (at == start || (raw.ptr[start] == '0' && at > start + 1))
+    return false;
+  if (at < raw.len && raw.ptr[at] == '.') {
+    start = at + 1;
+    at = skip_digits(raw, start);
+    if (at == start)
+      return false;
+  }
+  if (at < raw.len && (raw.ptr[at] == 'e' || raw.ptr[at] == 'E')) {
+    start = at + 1;
+    start += start < raw.len && (raw.ptr[start] == '+' || raw.ptr[start] == '-');
+    at = skip_digits(raw, start);
+    if (at == start)
+      return false;
+  }
+  return at == raw.len;
+}
+
 /* The digits of a number without sign, point and leading or trailing zeros, and its power of ten. */
 struct decimal {
   char digits[20];
@@ -237,7 +265,7 @@ static void read_decimal(struct hf_str raw, struct decimal *d) {
 }
 
 int hf_json_int64(struct hf_str raw, int64_t *ret_value) {
-  if (raw.len == 0 || !(raw.ptr[0] == '-' || (raw.ptr[0] >= '0' && raw.ptr[0] <= '9')))
+  if (!is_number(raw))
     return HF_ERR_INVALID;
   struct decimal d;
   read_decimal(raw, &d);

@@ -61,8 +61,8 @@ int hf_json_unescape(struct hf_str raw, struct hf_buf *out);
  * HF_ERR_INVALID for another type, or HF_ERR_NOMEM. */
 int hf_json_string(const struct hf_json_doc *doc, uint32_t node, struct hf_arena *arena, struct hf_str *ret_text);
 
-/* Reads a number that is an integer, however it is spelt (`1`, `1.0`, `10e-1`). Returns 0, HF_ERR_INVALID if it is no
- * number or has a fraction, HF_ERR_LIMIT if it does not fit. */
+/* Reads a number that is an integer, however it is spelt (`1`, `1.0`, `10e-1`). Any text may be handed in. Returns 0,
+ * HF_ERR_INVALID if it is no JSON number or has a fraction, HF_ERR_LIMIT if it does not fit. */
 int hf_json_int64(struct hf_str raw, int64_t *ret_value);
 
 /* Returns 0 or HF_ERR_INVALID. */
