@@ -358,7 +358,7 @@ static void run_for(struct bench *bench, uint64_t ms) {
   uv_timer_t patience;
   uv_timer_init(&bench->uv, &patience);
   patience.data = &over;
-  uv_timer_start(&patience, on_patience, ms, 0);
+  uv_timer_start(&patience, on_patience, ms, 1); /* again: it may fire in a turn that then waits for I/O */
   while (!over)
     uv_run(&bench->uv, UV_RUN_ONCE);
   uv_close((uv_handle_t *)&patience, NULL);
