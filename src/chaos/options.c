@@ -60,13 +60,17 @@ static const struct option *find(struct hf_str name) {
   return hf_str_equal(name, HF_STR("-h")) ? &options[OPTIONS - 1] : NULL;
 }
 
-static int unknown(struct hf_str word, struct hf_error *reterr) {
+static const char *nearest_to(struct hf_str word) {
   const char *names[OPTIONS + 1] = {NULL};
-  enum { SHOWN = 40 };
   for (size_t i = 0; i < OPTIONS; i++) {
     names[i] = options[i].name;
   }
-  const char *nearest = hf_nearest(word, names);
+  return hf_nearest(word, names);
+}
+
+static int unknown(struct hf_str word, struct hf_error *reterr) {
+  enum { SHOWN = 40 };
+  const char *nearest = nearest_to(word);
   return hf_error_set(reterr, HF_ERR_INVALID, "chaos: unknown option '%.*s'%s%s%s",
                       (int)(word.len < SHOWN ? word.len : SHOWN), word.ptr, nearest ? "; did you mean '" : "",
                       nearest ? nearest : "", nearest ? "'?" : "");
@@ -127,7 +131,9 @@ int hf_chaos_options_set(struct hf_chaos_options *settings, const char *name, co
   int len = snprintf(flag, sizeof flag, "--%.28s", name);
   const struct option *option = find((struct hf_str){flag, len > 0 ? (size_t)len : 0});
   if (!option) {
-    return hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown key '%.40s'", name);
+    const char *nearest = nearest_to((struct hf_str){flag, len > 0 ? (size_t)len : 0});
+    return hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown key '%.40s'%s%s%s", name, nearest ? "; did you mean '" : "",
+                        nearest ? nearest + 2 : "", nearest ? "'?" : "");
   }
   return set(settings, option, value, reterr);
 }
@@ -172,8 +178,10 @@ int hf_chaos_options_check(const struct hf_chaos_options *settings, struct hf_er
 }
 
 void hf_chaos_options_help(void) {
+  enum { WIDTH = 28 };
   for (size_t i = 0; i < OPTIONS; i++) {
-    printf("  %s%s%-*s  %s\n", options[i].name, options[i].value ? " " : "", (int)(26 - strlen(options[i].name)),
-           options[i].value ? options[i].value : "", options[i].help);
+    const char *value = options[i].value ? options[i].value : "";
+    int used = (int)strlen(options[i].name) + 1;
+    printf("  %s %-*s %s\n", options[i].name, WIDTH - used, value, options[i].help);
   }
 }

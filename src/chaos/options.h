@@ -11,6 +11,16 @@
 
 enum hf_chaos_era { HF_CHAOS_LEGACY = 1, HF_CHAOS_MODERN = 2, HF_CHAOS_EITHER = 3 };
 
+struct hf_chaos_tool {
+  const char *name;
+  const char *description; /* this and the others may be NULL */
+  const char *schema;      /* raw JSON, as the next */
+  const char *annotations;
+  const char *text; /* what it answers; else its name, key and how often anything ran */
+};
+
+enum { HF_CHAOS_TOOLS_MAX = 256, HF_CHAOS_TOOL_NAME_MAX = 128 };
+
 enum { HF_CHAOS_EXTRA_TOOLS_MAX = 10000, HF_CHAOS_WAIT_MS_MAX = 24 * 3600 * 1000 };
 
 struct hf_chaos_options {
@@ -21,6 +31,8 @@ struct hf_chaos_options {
   const char *script_text; /* or the lines themselves, in a configuration */
   const char *key;         /* the argument that is a call's key in the ledger */
   const char *banner;
+  const struct hf_chaos_tool *tools; /* instead of its own */
+  size_t tools_count;
   char **command; /* the server to stand before, ends with NULL; or NULL */
   unsigned long long seed;
   unsigned long long port;

@@ -22,6 +22,7 @@ void hf_chaos_init(struct hf_chaos *chaos, const struct hf_chaos_options *option
                              .sse = options->sse,
                              .extra_tools = (long)options->extra_tools,
                              .key = options->key};
+  hf_chaos_tools_set(chaos, options->tools, options->tools_count);
   hf_chaos_plan_init(&chaos->plan, options->seed);
   hf_map_init(&chaos->live, HF_CHAOS_SESSIONS_MAX);
 }

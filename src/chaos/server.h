@@ -15,7 +15,6 @@ enum {
   HF_CHAOS_SESSIONS_MAX = 65536,
   HF_CHAOS_MESSAGE_MAX = 256 << 20,
   HF_CHAOS_KEY_MAX = 255,
-  HF_CHAOS_TOOL_NAME_MAX = 128,
   HF_CHAOS_ID_MAX = 1024
 };
 
@@ -24,8 +23,10 @@ struct hf_chaos {
   int ledger;
   int eras; /* of enum hf_chaos_era */
   bool http;
-  bool sessions;          /* hand out and insist on Mcp-Session-Id */
-  bool sse;               /* answer calls as event streams where the client takes them */
+  bool sessions;                     /* hand out and insist on Mcp-Session-Id */
+  bool sse;                          /* answer calls as event streams where the client takes them */
+  const struct hf_chaos_tool *tools; /* borrowed */
+  size_t tools_count;
   long extra_tools;       /* how many further `tool_N` are listed */
   long drifts;            /* how often a schema has changed */
   const char *key;        /* the argument that is a call's key; borrowed */

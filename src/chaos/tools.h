@@ -4,6 +4,9 @@
 
 #include "chaos/server.h"
 
+/* Takes these tools, borrowed, or its own if there are none. */
+void hf_chaos_tools_set(struct hf_chaos *chaos, const struct hf_chaos_tool *tools, size_t count);
+
 bool hf_chaos_tool_known(const struct hf_chaos *chaos, const char *name);
 
 /* Fills `answer` with the result of `tools/list`. */

@@ -1,6 +1,7 @@
 #include "cli/args.h"
 
-#include "daemon/problem.h"
+#include "base/distance.h"
+#include "chaos/options.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ const struct hf_command hf_commands[] = {
      "call a tool through the running gateway, or from a configuration", hf_cmd_call},
     {"status", "", HF_FLAG_CONTROL | HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_HELP, 0, 0, false,
      "how the running gateway and its servers are", hf_cmd_status},
+    {"chaos", "[-- COMMAND [ARGS…]]", 0, 0, SIZE_MAX, true,
+     "be a server that breaks on purpose, or stand before a real one, to test an agent with", hf_cmd_chaos,
+     hf_chaos_options_help},
     {"config", "", HF_FLAG_DEFAULTS | HF_FLAG_SCHEMA | HF_FLAG_MANUAL | HF_FLAG_HELP, 0, 0, false,
      "print what can be configured", hf_cmd_config},
     {"token", "[NAME]", HF_FLAG_NAME | HF_FLAG_HELP, 0, 1, false, "make a bearer token and its line for auth.tokens",
@@ -130,6 +134,9 @@ int hf_args_parse(const struct hf_command *command, char **argv, struct hf_args 
   struct hf_args args = {.rest = argv};
   size_t i = 0;
   bool options_ended = false;
+  for (; command->print_options && argv[i]; i++) {
+    args.rest_count++;
+  }
   for (; argv[i]; i++) {
     if (!options_ended && strcmp(argv[i], "--") == 0) {
       options_ended = true;
@@ -156,6 +163,8 @@ int hf_args_parse(const struct hf_command *command, char **argv, struct hf_args 
 static void help_of_one(const struct hf_command *command) {
   printf("holdfast %s [OPTIONS]%s%s\n\n  %s\n\n", command->name, *command->operands ? " " : "", command->operands,
          command->help);
+  if (command->print_options)
+    command->print_options();
   for (size_t i = 0; i < OPTIONS; i++) {
     if (!(command->flags & options[i].flag))
       continue;

@@ -46,6 +46,7 @@ struct hf_command {
   bool verbatim; /* the first operand ends the options: it and what follows is another program's command line */
   const char *help;
   int (*run)(const struct hf_args *args); /* returns enum hf_exit */
+  void (*print_options)(void);            /* of a command that parses its own: all that follows its name is `rest` */
 };
 
 /* Ends with a row without name. */
@@ -70,6 +71,7 @@ int hf_cmd_check(const struct hf_args *args);
 int hf_cmd_tools(const struct hf_args *args);
 int hf_cmd_call(const struct hf_args *args);
 int hf_cmd_status(const struct hf_args *args);
+int hf_cmd_chaos(const struct hf_args *args);
 int hf_cmd_config(const struct hf_args *args);
 int hf_cmd_token(const struct hf_args *args);
 int hf_cmd_version(const struct hf_args *args);

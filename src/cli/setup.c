@@ -7,7 +7,7 @@
 
 enum { TEXT_MAX = 64 << 10 };
 
-static void print_problems(const struct hf_problems *problems, const char *path) {
+void hf_setup_print_problems(const struct hf_problems *problems, const char *path) {
   struct hf_buf text;
   hf_buf_init(&text, TEXT_MAX);
   if (hf_problems_print(problems, path, &text) == 0 && text.len)
@@ -25,7 +25,7 @@ int hf_setup_settings(const struct hf_args *args, const struct hf_config_options
   struct hf_problems problems;
   hf_problems_init(&problems);
   int r = hf_config_load(path, options, &problems, ret_settings, &error);
-  print_problems(&problems, path);
+  hf_setup_print_problems(&problems, path);
   if (r < 0) {
     if (problems.errors == 0)
       hf_complain(HF_EXIT_USAGE, "%s", error.text);

@@ -10,4 +10,7 @@
 int hf_setup_settings(const struct hf_args *args, const struct hf_config_options *options,
                       struct hf_settings **ret_settings, char **ret_path);
 
+/* Prints problems with the places they have in `path`, on standard error. */
+void hf_setup_print_problems(const struct hf_problems *problems, const char *path);
+
 #endif
