@@ -100,15 +100,14 @@ static void close_socket(struct hf_reaper *reaper) {
 
 static int watch(struct hf_reaper *reaper);
 
+/* Sees to it that there is a helper, and that its reports are read. One that could not be watched when it started is
+ * kept, and watched at the next try: so it is also known when it ends. */
 static int revive_helper(struct hf_reaper *reaper, struct hf_error *reterr) {
-  int rc = start_helper(reaper, reterr);
+  int rc = reaper->socket < 0 ? start_helper(reaper, reterr) : 0;
   if (rc < 0)
     return rc;
-  if ((rc = watch(reaper)) < 0) {
-    close_socket(reaper);
-    return hf_error_set(reterr, rc, "watch the new helper process: %s", hf_err_text(rc));
-  }
-  return 0;
+  rc = reaper->poll ? 0 : watch(reaper);
+  return rc < 0 ? hf_error_set(reterr, rc, "watch the new helper process: %s", hf_err_text(rc)) : 0;
 }
 
 /* The helper is gone. The kernel kills its own children with it; theirs are killed from here where they are in the
@@ -285,11 +284,9 @@ int hf_reaper_spawn(struct hf_reaper *reaper, const struct hf_spawn *spawn, cons
   if (reaper->child_count >= HF_REAPER_CHILDREN_MAX)
     return hf_error_set(reterr, HF_ERR_LIMIT, "start '%.*s': more than %d children", HF_STR_FMT(spawn->command),
                         HF_REAPER_CHILDREN_MAX);
-  if (reaper->socket < 0) {
-    int rc = revive_helper(reaper, reterr);
-    if (rc < 0)
-      return rc;
-  }
+  int rc = revive_helper(reaper, reterr);
+  if (rc < 0)
+    return rc;
   int program = program_file(spawn, reterr);
   if (program < 0)
     return program;
@@ -297,7 +294,7 @@ int hf_reaper_spawn(struct hf_reaper *reaper, const struct hf_spawn *spawn, cons
   *child = (struct hf_child){.id = ++reaper->next_child, .events = events};
   const int fds[HF_REAPER_FD_COUNT] = {spawn->fds[0], spawn->fds[1], spawn->fds[2], program};
   const struct hf_reaper_order order = {.kind = HF_REAPER_SPAWN, .child = child->id};
-  int rc = send_order(reaper, &order, fds, HF_REAPER_FD_COUNT);
+  rc = send_order(reaper, &order, fds, HF_REAPER_FD_COUNT);
   close(program);
   if (rc < 0) {
     child->id = 0;

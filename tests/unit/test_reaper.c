@@ -1,5 +1,6 @@
 #include "upstream/reaper.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "daemon/loop.h"
 
@@ -298,6 +299,33 @@ static void reaper__a_killed_helper_takes_its_children_and_is_replaced(void **st
   waitpid(first, NULL, 0);
 }
 
+/* The one that could not be watched is the one that is used, and reaped, later. */
+static void reaper__a_helper_that_could_not_be_watched_is_watched_later(void **state) {
+  (void)state;
+  struct bed bed;
+  open_bed(&bed);
+  spawn_sh(&bed, "sleep 60");
+  while (!bed.started)
+    uv_run(&bed.uv, UV_RUN_ONCE);
+  pid_t first = hf_reaper_pid(bed.reaper);
+  hf_alloc_fail_after(0); /* the watch on the new helper */
+  assert_int_equal(kill(first, SIGKILL), 0);
+  run_until_ended(&bed);
+  hf_alloc_fail_after(-1);
+  pid_t second = hf_reaper_pid(bed.reaper);
+  assert_true(second > 0 && second != first);
+
+  spawn_sh(&bed, "exit 5");
+  run_until_ended(&bed); /* how, is not told: the helper was forked with the failing allocation still ahead */
+  assert_true(bed.started);
+  assert_int_equal(hf_reaper_pid(bed.reaper), second);
+  assert_int_equal(kill(second, SIGKILL), 0);
+  while (hf_reaper_pid(bed.reaper) == second)
+    uv_run(&bed.uv, UV_RUN_ONCE);
+  assert_int_equal(waitpid(second, NULL, WNOHANG), -1); /* reaped */
+  close_bed(&bed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reaper__reports_pid_and_exit_status),
@@ -309,6 +337,7 @@ int main(void) {
       cmocka_unit_test(reaper__dropped_child_dies_without_a_report),
       cmocka_unit_test(reaper__nothing_survives_a_killed_gateway),
       cmocka_unit_test(reaper__a_killed_helper_takes_its_children_and_is_replaced),
+      cmocka_unit_test(reaper__a_helper_that_could_not_be_watched_is_watched_later),
   };
   return cmocka_run_group_tests_name("reaper", tests, NULL, NULL);
 }
