@@ -3,7 +3,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct hf_blob {
   size_t refs;
@@ -101,6 +103,19 @@ size_t hf_pieces_after(const struct hf_pieces *pieces, size_t skip, struct hf_st
     skip = 0;
   }
   return count;
+}
+
+ssize_t hf_pieces_write(int fd, const struct hf_pieces *pieces, size_t skip) {
+  struct hf_str parts[HF_PIECES_MAX];
+  struct iovec iov[HF_PIECES_MAX];
+  size_t count = hf_pieces_after(pieces, skip, parts);
+  for (size_t i = 0; i < count; i++)
+    iov[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
+  ssize_t n;
+  do {
+    n = writev(fd, iov, (int)count);
+  } while (n < 0 && errno == EINTR);
+  return n;
 }
 
 int hf_pieces_join(const struct hf_pieces *pieces, struct hf_buf *buf) {

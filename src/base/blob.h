@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+#include <sys/types.h>
+
 struct hf_blob;
 
 /* Takes the memory of `buf` (which is left empty). Returns owned, or NULL when out of memory (then `buf` is untouched).
@@ -49,6 +51,10 @@ void hf_pieces_move(struct hf_pieces *to, struct hf_pieces *from);
 
 /* What is left behind the first `skip` bytes, as runs: for a writer that takes it bit by bit. Returns how many. */
 size_t hf_pieces_after(const struct hf_pieces *pieces, size_t skip, struct hf_str ret_parts[HF_PIECES_MAX]);
+
+/* Writes what is left behind the first `skip` bytes, as far as the descriptor takes it at once. Returns what writev
+ * does, but is not interrupted by signals. */
+ssize_t hf_pieces_write(int fd, const struct hf_pieces *pieces, size_t skip);
 
 /* Joins all bytes into `buf` (for small messages and tests). */
 int hf_pieces_join(const struct hf_pieces *pieces, struct hf_buf *buf);

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { READ_CHUNK = 64 << 10 };
@@ -149,19 +148,6 @@ static void set_stall_timer(struct hf_front_stdio *front) {
   hf_timer_set(front->options.loop, &front->stall, at);
 }
 
-static ssize_t write_frame(int fd, const struct frame *frame) {
-  struct hf_str parts[HF_PIECES_MAX];
-  struct iovec iov[HF_PIECES_MAX];
-  size_t count = hf_pieces_after(&frame->line, frame->written, parts);
-  for (size_t i = 0; i < count; i++)
-    iov[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
-  ssize_t n;
-  do {
-    n = writev(fd, iov, (int)count);
-  } while (n < 0 && errno == EINTR);
-  return n;
-}
-
 static void frame_free(struct hf_front_stdio *front, struct frame *frame) {
   hf_list_remove(&frame->link);
   front->queue_bytes -= frame->line.len;
@@ -173,7 +159,7 @@ static void flush(struct hf_front_stdio *front) {
   bool progress = false;
   while (!front->gone && !hf_list_empty(&front->queue)) {
     struct frame *frame = HF_CONTAINER_OF(front->queue.next, struct frame, link);
-    ssize_t n = write_frame(front->out.fd, frame);
+    ssize_t n = hf_pieces_write(front->out.fd, &frame->line, frame->written);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && front->out.watch) {
       uv_poll_start(front->out.watch, UV_WRITABLE, on_writable);
       break;

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,25 +142,12 @@ static void on_timer(struct hf_timer *timer) {
   }
 }
 
-static ssize_t write_frame(int fd, const struct frame *frame) {
-  struct hf_str parts[HF_PIECES_MAX];
-  struct iovec iov[HF_PIECES_MAX];
-  size_t count = hf_pieces_after(&frame->line, frame->written, parts);
-  for (size_t i = 0; i < count; i++)
-    iov[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
-  ssize_t n;
-  do {
-    n = writev(fd, iov, (int)count);
-  } while (n < 0 && errno == EINTR);
-  return n;
-}
-
 static void on_writable(uv_poll_t *watch, int status, int events);
 
 static void flush(struct stdio *s) {
   while (s->in.fd >= 0 && !s->broken && !hf_list_empty(&s->queue)) {
     struct frame *frame = HF_CONTAINER_OF(s->queue.next, struct frame, link);
-    ssize_t n = write_frame(s->in.fd, frame);
+    ssize_t n = hf_pieces_write(s->in.fd, &frame->line, frame->written);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       if (end_watch(s, &s->in, UV_WRITABLE, on_writable) == 0)
         return;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -140,6 +141,24 @@ static void pieces__after_some_bytes_is_what_is_left(void **state) {
   hf_pieces_deinit(&pieces);
 }
 
+static void pieces__are_written_from_where_the_last_write_ended(void **state) {
+  (void)state;
+  struct hf_pieces pieces;
+  hf_pieces_init(&pieces);
+  assert_int_equal(hf_pieces_add_copy(&pieces, HF_STR("abc")), 0);
+  assert_int_equal(hf_pieces_add_copy(&pieces, HF_STR("def")), 0);
+  int fds[2];
+  char text[16];
+  assert_int_equal(pipe(fds), 0);
+  assert_int_equal(hf_pieces_write(fds[1], &pieces, 2), 4);
+  assert_int_equal(read(fds[0], text, sizeof text), 4);
+  assert_memory_equal(text, "cdef", 4);
+  close(fds[0]);
+  close(fds[1]);
+  assert_int_equal(hf_pieces_write(fds[1], &pieces, 0), -1);
+  hf_pieces_deinit(&pieces);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blob__takes_the_memory_of_a_buffer),
@@ -150,6 +169,7 @@ int main(void) {
       cmocka_unit_test(pieces__move_leaves_the_source_empty),
       cmocka_unit_test(pieces__join_fails_whole),
       cmocka_unit_test(pieces__after_some_bytes_is_what_is_left),
+      cmocka_unit_test(pieces__are_written_from_where_the_last_write_ended),
   };
   return cmocka_run_group_tests_name("blob", tests, NULL, NULL);
 }
