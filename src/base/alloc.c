@@ -56,13 +56,14 @@ char *hf_strndup(const char *bytes, size_t len) {
 }
 
 char *hf_concat(const char *a, const char *b) {
-  size_t a_len = strlen(a);
-  size_t b_len = strlen(b);
-  char *text = hf_malloc(a_len + b_len + 1);
+  size_t at = strlen(a);
+  size_t end = at + strlen(b);
+  char *text = hf_malloc(end + 1);
   if (!text)
     return NULL;
-  memcpy(text, a, a_len);
-  memcpy(text + a_len, b, b_len + 1);
+  memcpy(text, a, at);
+  memcpy(text + at, b, end - at);
+  text[end] = '\0';
   return text;
 }
 

@@ -115,6 +115,10 @@ static int find_mark(struct hf_str data, struct hf_str *ret_value) {
   return r;
 }
 
+static bool is_white(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Appends `data` with the outcome as its first member, or in place of the value `old`. */
 static int put_marked(struct hf_buf *out, struct hf_str data, struct hf_str old, struct hf_str outcome) {
   size_t rest = old.ptr ? (size_t)(old.ptr - data.ptr) + old.len : 1;
@@ -123,7 +127,7 @@ static int put_marked(struct hf_buf *out, struct hf_str data, struct hf_str old,
   if (r == 0)
     r = hf_buf_append_str(out, outcome);
   size_t next = rest;
-  while (next < data.len && memchr(" \t\r\n", data.ptr[next], 4))
+  while (next < data.len && is_white(data.ptr[next]))
     next++;
   if (r == 0 && !old.ptr && next < data.len && data.ptr[next] != '}')
     r = hf_buf_append_str(out, HF_STR(","));
