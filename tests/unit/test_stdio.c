@@ -299,7 +299,15 @@ static void stdio__can_be_opened_again(void **state) {
 static void stdio__abort_before_the_write_takes_it_back(void **state) {
   (void)state;
   struct bed bed;
-  open_bed(&bed, "sh", "read -r go; cat");
+  /* The child reads nothing before the gate is there, so what doesn't fit the pipe is certain to wait here. */
+  char gate[] = "/tmp/hf-stdio-gate-XXXXXX";
+  char script[128];
+  int fd = mkstemp(gate);
+  assert_true(fd >= 0);
+  close(fd);
+  unlink(gate);
+  snprintf(script, sizeof script, "until [ -e %s ]; do sleep 0.01; done; read -r go; cat", gate);
+  open_bed(&bed, "sh", script);
   assert_true(run_until(&bed, &bed.opened));
   static char big[95000];
   memset(big, ' ', sizeof big);
@@ -310,8 +318,12 @@ static void stdio__abort_before_the_write_takes_it_back(void **state) {
   assert_int_equal(send_request(&bed, 3), 0);
   assert_int_equal(bed.outs[2].handed, 0);
   bed.transport->ops->abort(bed.transport, &bed.outs[2]);
+  fd = open(gate, O_CREAT | O_WRONLY, 0600);
+  assert_true(fd >= 0);
+  close(fd);
   assert_true(run_until_messages(&bed, 1));
   assert_string_equal(bed.messages, "3\n");
+  unlink(gate);
   close_bed(&bed);
 }
 
