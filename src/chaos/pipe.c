@@ -286,6 +286,9 @@ int hf_chaos_pipe_new(uv_loop_t *loop, const struct hf_chaos_pipe_owner *owner, 
 
 void hf_chaos_pipe_free(struct hf_chaos_pipe *pipe) {
   if (pipe != NULL) {
+    hf_chaos_pipe_close_input(pipe);
+    uv_close((uv_handle_t *)&pipe->out_pipe, NULL);
+    uv_run(pipe->loop, UV_RUN_DEFAULT);
     hf_buf_deinit(&pipe->in);
     hf_free(pipe);
   }

@@ -30,7 +30,7 @@ void hf_chaos_pipe_answer(struct hf_chaos_pipe *pipe, struct hf_chaos_answer *an
 /* Stops reading; what is written goes on. */
 void hf_chaos_pipe_close_input(struct hf_chaos_pipe *pipe);
 
-/* Once the loop is empty. */
+/* Once the loop is idle; runs it until the handles are closed. */
 void hf_chaos_pipe_free(struct hf_chaos_pipe *pipe);
 
 #endif

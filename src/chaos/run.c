@@ -109,6 +109,7 @@ static int run_stdio(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_ch
     hang();
   }
   if (hf_chaos_pipe_new(loop, &owner, &standin.pipe, reterr) != 0) {
+    hf_chaos_pipe_free(standin.pipe);
     return UNAVAILABLE;
   }
   uv_timer_init(loop, &timer);
@@ -121,6 +122,7 @@ static int run_stdio(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_ch
     uv_timer_start(&timer, exit_tick, HF_CHAOS_WAIT_MS_MAX, 0);
   }
   uv_run(loop, UV_RUN_DEFAULT);
+  uv_close((uv_handle_t *)&timer, NULL);
   hf_chaos_pipe_free(standin.pipe);
   return GOOD;
 }
