@@ -10,7 +10,7 @@
 
 /* Both return 0 or what hf_buf_append does. */
 int hf_check_text(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
-                  struct hf_buf *out);
+                  struct hf_buf *text);
 
 /* `settings` is NULL when there are errors; `failure` tells one that has no place in the file, or is NULL. */
 int hf_check_json(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
