@@ -16,6 +16,17 @@ def free_port():
         return probe.getsockname()[1]
 
 
+@contextlib.contextmanager
+def one_cpu():
+    """Keeps what is started inside on one CPU."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 class Process:
     """A server in a process group of its own, so that all of it ends with it."""
 
