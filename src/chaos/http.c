@@ -133,8 +133,7 @@ static void conn_flush(struct conn *conn) {
   } else if (conn->busy && conn->answer.fault.kind == HF_CHAOS_SLOW && len > 1) {
     len = 1;
   }
-  struct write *write = hf_malloc(sizeof *write + len + 1);
-  hf_chaos_must(write == NULL ? HF_ERR_NOMEM : 0);
+  struct write *write = hf_chaos_have(hf_malloc(sizeof *write + len + 1));
   write->conn = conn;
   if (len > 0) {
     memcpy(write->bytes, conn->out.data, len);
@@ -382,8 +381,7 @@ static int listen_again(struct hf_chaos_http *http, struct hf_error *reterr) {
   struct sockaddr_storage bound;
   int size = sizeof bound;
   enum { BACKLOG = 128 };
-  http->listener = hf_calloc(1, sizeof *http->listener);
-  hf_chaos_must(http->listener == NULL ? HF_ERR_NOMEM : 0);
+  http->listener = hf_chaos_have(hf_calloc(1, sizeof *http->listener));
   uv_tcp_init(http->loop, http->listener);
   http->listener->data = http;
   uv_ip4_addr("127.0.0.1", http->port, &address);
@@ -399,8 +397,7 @@ static int listen_again(struct hf_chaos_http *http, struct hf_error *reterr) {
 
 struct hf_chaos_http *hf_chaos_http_new(uv_loop_t *loop, struct hf_chaos *chaos, int port, int *ret_port,
                                         struct hf_error *reterr) {
-  struct hf_chaos_http *http = hf_calloc(1, sizeof *http);
-  hf_chaos_must(http == NULL ? HF_ERR_NOMEM : 0);
+  struct hf_chaos_http *http = hf_chaos_have(hf_calloc(1, sizeof *http));
   http->loop = loop;
   http->chaos = chaos;
   http->port = port;

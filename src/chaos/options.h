@@ -54,19 +54,19 @@ struct hf_chaos_options {
   bool help;
 };
 
-void hf_chaos_options_init(struct hf_chaos_options *options);
+void hf_chaos_options_init(struct hf_chaos_options *settings);
 
 /* Takes the flags of `argv` (which ends with NULL, and to which texts point); what follows `--` is the command. Returns
  * 0 or HF_ERR_INVALID with a text that names the nearest flag. */
-int hf_chaos_options_parse(struct hf_chaos_options *options, char **argv, struct hf_error *reterr);
+int hf_chaos_options_parse(struct hf_chaos_options *settings, char **argv, struct hf_error *reterr);
 
 /* Sets one by its name without dashes, as a configuration does. `value` NULL is for those that take none. Returns 0,
  * HF_ERR_NOTFOUND or HF_ERR_INVALID. */
-int hf_chaos_options_set(struct hf_chaos_options *options, const char *name, const char *value,
+int hf_chaos_options_set(struct hf_chaos_options *settings, const char *name, const char *value,
                          struct hf_error *reterr);
 
 /* Whether they make sense together. Returns 0 or HF_ERR_INVALID. */
-int hf_chaos_options_check(const struct hf_chaos_options *options, struct hf_error *reterr);
+int hf_chaos_options_check(const struct hf_chaos_options *settings, struct hf_error *reterr);
 
 /* Prints a line for each flag on standard output. */
 void hf_chaos_options_help(void);

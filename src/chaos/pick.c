@@ -12,6 +12,11 @@ void hf_chaos_must(int rc) {
   }
 }
 
+void *hf_chaos_have(void *memory) {
+  hf_chaos_must(memory == NULL ? HF_ERR_NOMEM : 0);
+  return memory;
+}
+
 static size_t skip_space(struct hf_str s, size_t at) {
   while (at < s.len && (s.ptr[at] == ' ' || s.ptr[at] == '\t' || s.ptr[at] == '\n' || s.ptr[at] == '\r')) {
     at++;

@@ -32,4 +32,7 @@ void hf_pick_quote(struct hf_buf *buf, struct hf_str text);
 /* The faulty server is a process of its own: without memory, or past a limit of its buffers, it says so and ends. */
 void hf_chaos_must(int rc);
 
+/* The same for memory: returns what it was given, never NULL. */
+void *hf_chaos_have(void *memory) __attribute__((returns_nonnull));
+
 #endif

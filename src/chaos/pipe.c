@@ -69,8 +69,7 @@ void hf_chaos_pipe_put(struct hf_chaos_pipe *pipe, struct hf_str bytes) {
     (void)fputs("chaos: nobody reads the output\n", stderr);
     die(pipe, 1);
   }
-  struct write *write = hf_malloc(sizeof *write + bytes.len + 1);
-  hf_chaos_must(write == NULL ? HF_ERR_NOMEM : 0);
+  struct write *write = hf_chaos_have(hf_malloc(sizeof *write + bytes.len + 1));
   memcpy(write->bytes, bytes.ptr, bytes.len);
   uv_buf_t buf = uv_buf_init(write->bytes, (unsigned)bytes.len);
   if (uv_write(&write->req, (uv_stream_t *)&pipe->out_pipe, &buf, 1, written) != 0) {
@@ -178,8 +177,7 @@ static void pending_tick(uv_timer_t *timer) {
 
 /* Takes the answer. */
 static void answer_later(struct hf_chaos_pipe *pipe, struct hf_chaos_answer *answer, long ms) {
-  struct pending *pending = hf_calloc(1, sizeof *pending);
-  hf_chaos_must(pending == NULL ? HF_ERR_NOMEM : 0);
+  struct pending *pending = hf_chaos_have(hf_calloc(1, sizeof *pending));
   pending->pipe = pipe;
   pending->answer = *answer;
   hf_chaos_answer_init(answer);

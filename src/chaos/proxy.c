@@ -61,8 +61,7 @@ static void pass_to_child(struct proxy *proxy, struct hf_str line) {
     kill_child(proxy, SIGKILL);
     return;
   }
-  struct write *write = hf_malloc(sizeof *write + line.len + 1);
-  hf_chaos_must(write == NULL ? HF_ERR_NOMEM : 0);
+  struct write *write = hf_chaos_have(hf_malloc(sizeof *write + line.len + 1));
   memcpy(write->bytes, line.ptr, line.len);
   write->bytes[line.len] = '\n';
   uv_buf_t buf = uv_buf_init(write->bytes, (unsigned)line.len + 1);
@@ -150,8 +149,7 @@ static void child_line(struct proxy *proxy, struct hf_str line) {
 /* Passes the request on and remembers what is to become of its answer. */
 static void pass_and_spoil(struct proxy *proxy, const struct hf_chaos_fault *fault, bool list, struct hf_str id,
                            struct hf_str line) {
-  struct pending *pending = hf_calloc(1, sizeof *pending);
-  hf_chaos_must(pending == NULL ? HF_ERR_NOMEM : 0);
+  struct pending *pending = hf_chaos_have(hf_calloc(1, sizeof *pending));
   *pending = (struct pending){.fault = *fault, .list = list};
   struct pending *old = hf_map_remove(&proxy->pending, id); /* a client that uses an id twice */
   hf_free(old);

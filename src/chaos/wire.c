@@ -124,7 +124,8 @@ static void put_retry_after(struct hf_buf *out, const char *text) {
   char date[64];
   struct tm parts;
   time_t when = time(NULL) + strtol(text + 4, NULL, 10);
-  strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&when, &parts));
+  size_t len = strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&when, &parts));
+  hf_chaos_must(len > 0 ? 0 : HF_ERR_INVALID);
   hf_chaos_must(hf_buf_printf(out, "Retry-After: %s\r\n", date));
 }
 
