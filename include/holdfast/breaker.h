@@ -37,6 +37,7 @@ struct hf_breaker_options {
   hf_time window;        /* … in this time */
   hf_time open;          /* the shortest time it stays open */
   hf_time max_open;      /* and the longest */
+  hf_time slow; /* a success that took longer counts as a failure of the tool; 0: none does. Read by a provider */
 };
 
 #define HF_BREAKER_OPTIONS_INIT                                                                                        \

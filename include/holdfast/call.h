@@ -11,9 +11,14 @@
  *   3. HF_CALL_FINISH is always the last action; after it the call wants nothing and ignores everything, but for a
  * permit that was on its way, which it hands back.
  *
- * What it keeps: every call that was started finishes exactly once, at the latest at its deadline; at any time it has
- * at most one of {an acquire outstanding, an attempt in flight}; every permit it was granted is reported; an attempt
- * whose tool may have run is repeated only if the tool's safety allows it; `executed` never falls. Those are checked by
+ * The levels of a call follow each other, and are one chain: repeats at one target, the next target, a status check of
+ * what may have run, the last good answer or the default, a dead letter, the end.
+ *
+ * What it keeps: every call that was started finishes exactly once, at the latest at its deadline (a dead letter that
+ * is being written adds HF_CALL_LETTER_WAIT at most); at any time it has at most one acquire outstanding and at most
+ * two attempts in flight, the second a hedge; every permit it was granted is reported; an attempt whose tool may have
+ * run is repeated only if the target's safety allows it, and at another server only if that can do no harm there;
+ * `executed` never falls, but for a status check that proves that an ended attempt did not run. Those are checked by
  * simulation (tests/sim); docs/policy.md has the rules and their reasons. */
 #ifndef HOLDFAST_CALL_H
 #define HOLDFAST_CALL_H
@@ -44,14 +49,37 @@ struct hf_timeout_options {
 
 /* The caller's hints. They only tighten; 0 means none. */
 struct hf_call_hints {
-  hf_time deadline; /* from the start of the call */
-  unsigned max_attempts;
+  hf_time deadline;      /* from the start of the call */
+  unsigned max_attempts; /* of all targets together */
+  bool stay;             /* no target but the first */
 };
 
-/* One provider that can answer the call, in order of preference. The owner knows what `provider` index stands for. */
+enum { HF_CALL_TARGETS_MAX = 8 };
+
+/* A dead letter is waited for this long, also past the deadline: then the call ends without one. */
+#define HF_CALL_LETTER_WAIT HF_SECONDS(2)
+
+/* One provider that can answer the call, in order of preference. The owner knows what its index stands for. */
 struct hf_call_target {
   enum hf_safety safety;
-  bool stateful; /* a lost session is not renewed silently */
+  bool stateful;   /* a lost session is not renewed silently */
+  unsigned server; /* equal numbers: endpoints of one server, where what may be repeated at one may be at the other */
+  bool harmless;   /* that it ran here cannot matter to another server: its safety is configured as read-only */
+  bool hedged;     /* a second attempt may be started while the first is slow; needs `harmless` */
+  hf_time
+      keyed_until; /* HF_SAFETY_KEYED: until when the server remembers the key; later it counts as unsafe. Absolute */
+
+  /* A status check by a read-only call can say whether this target ran; 0: there is none. */
+  hf_time check_time; /* what is kept of the deadline for it */
+  hf_time settle; /* how long after an attempt's end it can still begin to run, as its child is not known to be dead;
+                     HF_TIME_NEVER: nobody knows */
+};
+
+/* Which calls that end badly are written down. */
+enum hf_letter_policy {
+  HF_LETTER_OFF,
+  HF_LETTER_UNSAFE, /* those whose tool has effects: that is not configured or known as read-only */
+  HF_LETTER_ALL,
 };
 
 /* All of it is copied, so that a change of options changes no call that runs. */
@@ -60,8 +88,11 @@ struct hf_call_options {
   struct hf_retry_options retry;
   struct hf_call_hints hints;
   const struct hf_call_target *targets; /* the providers, best first */
-  size_t target_count;                  /* exactly 1 until fallback chains exist */
-  uint64_t seed;                        /* of this call's jitter */
+  size_t target_count;                  /* 1 … HF_CALL_TARGETS_MAX */
+  unsigned priority; /* its place in queues: 1 before all … HF_PRIORITY_LAST; 0: HF_PRIORITY_MIDDLE */
+  bool degrades;     /* there may be a last good answer or a default: ask before failing */
+  enum hf_letter_policy letters;
+  uint64_t seed; /* of this call's jitter */
 };
 
 enum hf_call_event_kind {
@@ -74,6 +105,9 @@ enum hf_call_event_kind {
   HF_CALL_ATTEMPT_DONE,   /* `done` */
   HF_CALL_PAUSED,         /* `attempt`: a question of the server waits for a person; nests */
   HF_CALL_RESUMED,        /* `attempt`: it was answered or is void */
+  HF_CALL_CHECKED,        /* `check`; answers HF_CALL_CHECK */
+  HF_CALL_DEGRADED,       /* `degraded`; answers HF_CALL_DEGRADE */
+  HF_CALL_LETTER_DONE,    /* `letter_written`; answers HF_CALL_DEAD_LETTER */
   HF_CALL_TIMER,          /* hf_call_deadline was reached */
   HF_CALL_CANCELLED,      /* by the caller, or its connection is gone where that means cancel */
 };
@@ -104,6 +138,17 @@ struct hf_call_done {
   struct hf_evidence evidence; /* with HF_ATTEMPT_FAULT */
 };
 
+/* What a status check says of the attempts before it. */
+enum hf_check { HF_CHECK_UNKNOWN, HF_CHECK_RAN, HF_CHECK_DID_NOT_RUN };
+
+/* Where an answer comes from. */
+enum hf_source { HF_SOURCE_LIVE, HF_SOURCE_CACHE, HF_SOURCE_DEGRADED, HF_SOURCE_COUNT };
+
+struct hf_call_degraded {
+  enum hf_source source; /* HF_SOURCE_LIVE: there is nothing, the call fails */
+  hf_time age;           /* of a cached answer */
+};
+
 struct hf_call_event {
   enum hf_call_event_kind kind;
   unsigned attempt; /* the index that HF_CALL_START_ATTEMPT gave; events of ended attempts are ignored */
@@ -112,6 +157,9 @@ struct hf_call_event {
     struct hf_call_refused refused;
     struct hf_call_sent sent;
     struct hf_call_done done;
+    enum hf_check check;
+    struct hf_call_degraded degraded;
+    bool letter_written;
   };
 };
 
@@ -126,7 +174,11 @@ enum hf_call_end {
   HF_CALL_END_HINT,      /* Retry-After, or the pause, lies beyond the deadline */
   HF_CALL_END_DEADLINE,  /* the deadline passed */
   HF_CALL_END_CANCELLED, /* the caller cancelled: nobody waits for an answer */
+  HF_CALL_END_CHECKED,   /* the answer was lost, and a status check says that the tool ran */
 };
+
+/* What became of its dead letter. */
+enum hf_letter_state { HF_LETTER_NONE, HF_LETTER_WRITTEN, HF_LETTER_FAILED };
 
 struct hf_outcome {
   enum hf_call_end end;
@@ -135,9 +187,12 @@ struct hf_outcome {
   struct hf_evidence evidence; /* behind `fault` */
   unsigned provider;           /* target index of the last attempt (or refusal) */
   unsigned attempts;           /* how many were started */
-  unsigned attempt;    /* index of the last one, valid if attempts > 0: whose answer to pass on, if it had one */
-  hf_time elapsed;     /* since the start, waiting for people included */
-  hf_time retry_after; /* when a later call may do better; negative if unknown */
+  unsigned attempt;      /* index of the last one, valid if attempts > 0: whose answer to pass on, if it had one */
+  hf_time elapsed;       /* since the start, waiting for people included */
+  hf_time retry_after;   /* when a later call may do better; negative if unknown */
+  enum hf_source source; /* of the answer; not live: `fault` and `end` say why the live one failed */
+  hf_time age;           /* of a cached answer */
+  enum hf_letter_state letter;
 };
 
 enum hf_call_action_kind {
@@ -146,10 +201,21 @@ enum hf_call_action_kind {
   HF_CALL_START_ATTEMPT, /* `start` */
   HF_CALL_ABORT_ATTEMPT, /* `abort`: cancel upstream and forget it; no event of it is expected any more */
   HF_CALL_REPORT,        /* `report`: step the provider with HF_PROVIDER_REPORT */
+  HF_CALL_CHECK,         /* `check_by`: ask the status tool of this target whether it ran; ends in HF_CALL_CHECKED */
+  HF_CALL_ABORT_CHECK,   /* its answer is not wanted any more */
+  HF_CALL_DEGRADE,       /* look for the last good answer, else the default; ends in HF_CALL_DEGRADED */
+  HF_CALL_DEAD_LETTER,   /* `outcome`, as it is so far: write it down; ends in HF_CALL_LETTER_DONE */
   HF_CALL_FINISH,        /* `outcome`: the end */
 };
 
-enum hf_abort_reason { HF_ABORT_CONNECT, HF_ABORT_IDLE, HF_ABORT_ATTEMPT, HF_ABORT_DEADLINE, HF_ABORT_CANCELLED };
+enum hf_abort_reason {
+  HF_ABORT_CONNECT,
+  HF_ABORT_IDLE,
+  HF_ABORT_ATTEMPT,
+  HF_ABORT_DEADLINE,
+  HF_ABORT_CANCELLED,
+  HF_ABORT_HEDGED, /* the other one of the two has answered */
+};
 
 /* The verdict on one attempt, or on the call's last attempt at this provider. */
 struct hf_report {
@@ -157,10 +223,12 @@ struct hf_report {
   enum hf_blame blame;
   bool deferred;       /* the call goes on: give the slot back, settle a probe, but count nothing yet */
   hf_time retry_after; /* the server's hint; negative if none */
+  hf_time latency;     /* of a success, from the start of the attempt to its answer, without pauses; negative if none */
 };
 
 struct hf_call_start {
   unsigned attempt;   /* 0, 1, 2 … over the whole call */
+  bool hedge;         /* another one is in flight */
   hf_time connect_by; /* absolute, for the owner's own layers; the call's timer watches it all the same */
   bool new_session;   /* the last one was lost: open a new one first */
 };
@@ -172,16 +240,17 @@ struct hf_call_abort {
 
 struct hf_call_action {
   enum hf_call_action_kind kind;
-  unsigned provider; /* target index; all but `finish` */
+  unsigned provider; /* target index; all but `finish` and `dead_letter`, whose outcome has it */
   __extension__ union {
     struct hf_call_start start;
     struct hf_call_abort abort;
     struct hf_report report;
+    hf_time check_by;
     struct hf_outcome outcome;
   };
 };
 
-enum { HF_CALL_ACTIONS_MAX = 6 };
+enum { HF_CALL_ACTIONS_MAX = 8 };
 
 struct hf_call_actions {
   unsigned len;
@@ -191,8 +260,8 @@ struct hf_call_actions {
 struct hf_call;
 
 /* Makes a call, to be started with HF_CALL_STARTED. Copies what it needs of `options`; `owner` is the caller's, for
- * hf_call_owner, and may be NULL. Returns 0 and the call, owned; HF_ERR_NOMEM; or HF_ERR_INVALID if there is not
- * exactly one target. */
+ * hf_call_owner, and may be NULL. Returns 0 and the call, owned; HF_ERR_NOMEM; or HF_ERR_INVALID if there is no
+ * target, or more than HF_CALL_TARGETS_MAX. */
 HF_API int hf_call_new(const struct hf_call_options *options, void *owner, struct hf_call **ret_call);
 
 /* Makes a new call of one that has finished, in its memory: allocates nothing. Returns 0, HF_ERR_BUSY for a call that
@@ -223,6 +292,9 @@ HF_API hf_time hf_call_deadline(const struct hf_call *call);
 
 /* The constant name of an end ("attempts"), for logs. */
 HF_API const char *hf_call_end_name(enum hf_call_end end);
+
+/* "live", "cache", "degraded". */
+HF_API const char *hf_source_name(enum hf_source source);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,8 @@
 #ifndef HOLDFAST_PERMIT_H
 #define HOLDFAST_PERMIT_H
 
+#include "holdfast/time.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,6 +14,9 @@ extern "C" {
 
 /* Of a provider: what it knows of one of its tools. */
 struct hf_provider_tool;
+
+/* Places in a queue: 1 goes before all others. */
+enum { HF_PRIORITY_FIRST = 1, HF_PRIORITY_MIDDLE = 3, HF_PRIORITY_LAST = 5 };
 
 /* A call's place in a provider's queue. It belongs to the call. */
 struct hf_waiter;
@@ -24,6 +29,7 @@ struct hf_permit {
   bool holds_slot;     /* one of the provider's concurrent calls; given back by the first report */
   bool provider_probe; /* holds the lease of the provider's half-open breaker */
   bool tool_probe;     /* likewise of the tool's */
+  hf_time hedge_after; /* what 95 of 100 answers of the tool took less than; HF_TIME_NEVER while that is not known */
 };
 
 enum hf_denial {

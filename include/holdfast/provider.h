@@ -37,7 +37,9 @@ struct hf_provider_options {
   struct hf_breaker_options breaker; /* of the provider; each tool has its own options */
   struct hf_budget_options budget;
   unsigned max_concurrent; /* calls in flight; at least 1 */
+  bool adaptive;           /* the limit follows the latency, from 1 up to max_concurrent (holdfast/limiter.h) */
   unsigned max_queued;     /* calls that wait for a slot, for readiness, or for a half-open breaker */
+  hf_time max_wait;        /* for a slot: who waits longer, or is bound to, is refused; 0: until its deadline */
   unsigned max_tools;
   hf_time probe_timeout; /* a synthetic probe that takes longer has failed; 0: no synthetic probes */
 };
@@ -115,6 +117,7 @@ struct hf_provider_view {
   enum hf_breaker_state breaker;
   hf_time breaker_until; /* open: when a probe is due */
   unsigned in_flight;
+  unsigned limit; /* on them, now */
   unsigned queued;
   uint64_t budget_refusals; /* since the start */
   uint64_t limit_refusals;
@@ -140,6 +143,9 @@ HF_API void hf_provider_configure(struct hf_provider *provider, const struct hf_
 HF_API int hf_provider_tool_named(struct hf_provider *provider, const char *name,
                                   const struct hf_breaker_options *options, struct hf_provider_tool **ret_tool);
 
+/* Bounds the tool's own calls in flight; 0: only the provider's limit holds, as it is at first. */
+HF_API void hf_provider_tool_limit(struct hf_provider_tool *tool, unsigned max_concurrent);
+
 /* Tells the provider what happened. `out` is overwritten. Returns 0, or HF_ERR_INVALID for wrong use (a waiter that is
  * queued already). Perform the actions after it has returned. */
 HF_API int hf_provider_step(struct hf_provider *provider, const struct hf_provider_event *event, hf_time now,
@@ -149,6 +155,14 @@ HF_API int hf_provider_step(struct hf_provider *provider, const struct hf_provid
 HF_API hf_time hf_provider_deadline(const struct hf_provider *provider);
 
 HF_API void hf_provider_view(const struct hf_provider *provider, struct hf_provider_view *ret_view);
+
+/* What a call of this tool would be told now, without asking for a permit: HF_BREAKER_STOP while its breaker or the
+ * provider's is open, or the upstream is down and may not be started yet. */
+HF_API enum hf_breaker_gate hf_provider_gate(const struct hf_provider *provider, const struct hf_provider_tool *tool,
+                                             hf_time now);
+
+/* The latency that `percent` of the tool's last good answers stayed below; HF_TIME_NEVER while too few are known. */
+HF_API hf_time hf_provider_tool_latency(const struct hf_provider_tool *tool, unsigned percent);
 
 /* The tool's own breaker, to look at: borrowed. */
 HF_API const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool);

@@ -28,11 +28,6 @@ struct tool_metrics {
   uint64_t sum_us;
 };
 
-const char *hf_source_name(enum hf_source source) {
-  static const char *const names[HF_SOURCE_COUNT] = {"live", "cache", "degraded"};
-  return names[source];
-}
-
 void hf_metrics_init(struct hf_metrics *metrics) {
   hf_map_init(&metrics->tools, HF_METRICS_TOOLS_MAX + 1);
 }

@@ -8,13 +8,9 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/time.h"
-#include "policy/classify.h"
+#include "policy/call.h"
 
 #include <stdint.h>
-
-enum hf_source { HF_SOURCE_LIVE, HF_SOURCE_CACHE, HF_SOURCE_DEGRADED, HF_SOURCE_COUNT };
-
-const char *hf_source_name(enum hf_source source);
 
 enum { HF_METRICS_TOOLS_MAX = 4096 };
 

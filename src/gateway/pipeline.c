@@ -167,6 +167,7 @@ static void abort_attempt(struct hf_exchange *exchange, enum hf_abort_reason rea
       [HF_ABORT_ATTEMPT] = HF_STR("took too long"),
       [HF_ABORT_DEADLINE] = HF_STR("the deadline of the call has passed"),
       [HF_ABORT_CANCELLED] = HF_STR("cancelled by the client"),
+      [HF_ABORT_HEDGED] = HF_STR("another attempt has answered"),
   };
   struct hf_upstream *upstream = exchange->target.instance->upstream;
   if (exchange->ref)
@@ -249,6 +250,11 @@ static void perform(struct hf_exchange *exchange, const struct hf_call_action *a
   case HF_CALL_REPORT:
     report(exchange, &action->report);
     break;
+  case HF_CALL_CHECK:
+  case HF_CALL_ABORT_CHECK:
+  case HF_CALL_DEGRADE:
+  case HF_CALL_DEAD_LETTER:
+    break; /* not asked for */
   case HF_CALL_FINISH:
     finish(exchange, &action->outcome);
     break;

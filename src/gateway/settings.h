@@ -57,7 +57,8 @@ struct hf_server_settings {
 
   enum hf_era era; /* UNKNOWN: probe */
   enum hf_instance_mode instance;
-  bool stateful; /* no silent renewal of a lost session, no re-send */
+  bool stateful;         /* no silent renewal of a lost session, no re-send */
+  struct hf_str standby; /* the server that is a second endpoint of this one, or absent */
   enum hf_start start;
   hf_time start_timeout; /* spawn or connect, probe and handshake */
   hf_time idle_stop;     /* stop an unused child after this; HF_TIME_NEVER: never */
@@ -71,6 +72,63 @@ struct hf_server_settings {
   size_t not_executed_count;
 };
 
+/* A tool as the configuration names it: by its server's and its own name. */
+struct hf_tool_name {
+  struct hf_str server;
+  struct hf_str tool;
+};
+
+/* Where a keyed tool takes its idempotency key. */
+enum hf_key_place { HF_KEY_NONE, HF_KEY_ARGUMENT, HF_KEY_META, HF_KEY_HEADER };
+
+struct hf_key_settings {
+  enum hf_key_place place;
+  struct hf_str name; /* of the argument (top level), the member of `_meta`, or the header */
+  hf_time ttl;        /* how long the server remembers a key */
+};
+
+/* A condition on a JSON value. */
+enum hf_operator {
+  HF_OPERATOR_EQUALS,   /* the value there is `value` (numbers by value) */
+  HF_OPERATOR_NOT,      /* there is a value, and it is not `value` */
+  HF_OPERATOR_EXISTS,   /* there is one (`value` true), or there is none (false) */
+  HF_OPERATOR_CONTAINS, /* the string there has `value` in it, the array has it as an element */
+  HF_OPERATOR_AT_LEAST, /* the number there, or the length of the array, is at least `value` */
+};
+
+struct hf_condition {
+  struct hf_str pointer; /* JSON Pointer into the result; absent: there is no condition */
+  enum hf_operator operator;
+  struct hf_str value; /* raw JSON */
+};
+
+/* `reconcile:` how to find out whether an unsafe tool ran. */
+struct hf_reconcile_settings {
+  struct hf_tool_name tool; /* what is asked; absent: nothing */
+  struct hf_str arguments;  /* raw JSON template over the arguments of the call (json/template.h) */
+  struct hf_condition executed;
+  struct hf_condition not_executed;
+  hf_time timeout; /* kept of the deadline for it */
+  hf_time settle;  /* HF_TIME_NEVER: not given */
+};
+
+struct hf_cache_settings {
+  hf_time ttl;       /* younger answers are given without asking the server; 0: never */
+  hf_time max_stale; /* older ones stand in for a failed call up to this age; 0: never */
+  bool keep;         /* in the store, over restarts */
+};
+
+enum hf_degraded_mode {
+  HF_DEGRADED_ANSWER,   /* the last good answer, else the default */
+  HF_DEGRADED_EXPLICIT, /* neither: model and user are told, and asked how to go on */
+};
+
+/* `default:` what is answered when nothing else is left. Raw JSON templates over the call's arguments. */
+struct hf_default_settings {
+  struct hf_str text;       /* a JSON string, or absent */
+  struct hf_str structured; /* a JSON object, or absent */
+};
+
 /* What an entry of `tools:` decides for the tools of one server; an entry that spans servers becomes one per server. */
 struct hf_tool_settings {
   struct hf_str server;  /* its name in the configuration */
@@ -81,7 +139,59 @@ struct hf_tool_settings {
   struct hf_policy policy;            /* complete: the server's with this entry's options on top */
   bool hidden;                        /* not listed, not callable */
   struct hf_strings transient_errors; /* replaces the server's when not empty */
-  struct hf_str source;               /* where it stands, for `check`: "tools.search__*" */
+  uint32_t max_concurrent;            /* its calls in flight at one server; 0: only the server's limit holds */
+  uint32_t priority;                  /* HF_PRIORITY_FIRST … HF_PRIORITY_LAST; a caller may only step back */
+  bool hedge;
+  struct hf_key_settings key;
+  struct hf_reconcile_settings reconcile;
+  hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
+  struct hf_cache_settings cache;
+  enum hf_degraded_mode degraded;
+  struct hf_default_settings fallback; /* `default:` */
+  enum hf_letter_policy letters;
+  struct hf_str source; /* where it stands, for `check`: "tools.search__*" */
+};
+
+enum hf_route_order { HF_ROUTE_PRIORITY, HF_ROUTE_LATENCY, HF_ROUTE_SPLIT };
+
+struct hf_route_provider {
+  struct hf_tool_name tool;
+  struct hf_str arguments; /* raw JSON template over the route's arguments; absent: they pass as they are */
+  struct hf_str result;    /* raw JSON template over the provider's result; absent: it passes as it is */
+  uint32_t weight;         /* with HF_ROUTE_SPLIT */
+};
+
+/* An entry of `routes:`: a tool of the gateway's own, answered by one of its providers. */
+struct hf_route_settings {
+  struct hf_str name;
+  struct hf_str description;   /* or absent */
+  struct hf_str input_schema;  /* raw JSON, or absent: derived from the first provider's */
+  struct hf_str output_schema; /* raw JSON, or absent */
+  enum hf_route_order order;
+  struct hf_route_provider *providers;
+  size_t provider_count;        /* 1 … HF_CALL_TARGETS_MAX */
+  struct hf_policy policy;      /* complete */
+  struct hf_tool_settings tool; /* cache, degraded, default, letters, priority, coalesce of the route; else unused */
+};
+
+/* `store:` and `deadLetters:` */
+struct hf_store_settings {
+  bool enabled;
+  bool redact;               /* arguments are never kept, only what redaction leaves of them */
+  struct hf_strings secrets; /* JSON Pointers, or patterns over member names, whose values listings don't show */
+  hf_time max_age;           /* letters older than this go … */
+  uint32_t max_bytes;        /* … and the oldest ones, when all are larger than this */
+  uint32_t quarantine;       /* a letter that comes back this often is set aside; 0: never */
+  uint32_t queue;            /* writes that wait for the disk */
+};
+
+/* `alerts:` */
+struct hf_alert_settings {
+  struct hf_str webhook;     /* absent: none */
+  struct hf_str secret;      /* signs it (HMAC-SHA-256); absent: unsigned */
+  struct hf_strings command; /* argv; the alert on its standard input; empty: none */
+  uint32_t depth;            /* letters that wait; 0: no alert */
+  hf_time age;               /* of the oldest one; HF_TIME_NEVER: no alert */
 };
 
 struct hf_principal_settings {
@@ -107,9 +217,11 @@ struct hf_limits {
   hf_time client_read;        /* a request must arrive within this */
   hf_time client_write;       /* a reader that takes nothing for this long is cut off */
   hf_time sse_keepalive;
-  hf_time list_wait; /* how long a list waits for a slow server */
-  hf_time list_ttl;  /* how long a list is fresh when the server cannot announce changes */
-  hf_time drain;     /* how long SIGTERM waits for calls in flight */
+  hf_time list_wait;    /* how long a list waits for a slow server */
+  hf_time list_ttl;     /* how long a list is fresh when the server cannot announce changes */
+  hf_time drain;        /* how long SIGTERM waits for calls in flight */
+  uint32_t cache_bytes; /* of good answers that are kept in memory */
+  uint32_t traces;      /* calls that `explain` still knows */
 };
 
 struct hf_settings {
@@ -129,10 +241,16 @@ struct hf_settings {
   size_t server_count;
   struct hf_tool_settings *tools;
   size_t tool_count;
+  struct hf_route_settings *routes;
+  size_t route_count;
+  struct hf_tool_settings tool_defaults; /* of tools without an entry, and of what an entry doesn't say */
+  struct hf_store_settings store;
+  struct hf_alert_settings alerts;
   struct hf_limits limits;
 };
 
-/* The entry that decides for a tool: exact beats the most literal characters. NULL if none matches. */
+/* The entry that decides for a tool: exact beats the most literal characters. NULL if none matches; then
+ * `tool_defaults` hold. */
 const struct hf_tool_settings *hf_settings_tool(const struct hf_settings *settings, struct hf_str server,
                                                 struct hf_str tool);
 

@@ -96,6 +96,11 @@ static void perform(struct hf_run *run, const struct hf_call_action *action, hf_
       run->aborted = action->abort.attempt;
     }
     break;
+  case HF_CALL_CHECK:
+  case HF_CALL_ABORT_CHECK:
+  case HF_CALL_DEGRADE:
+  case HF_CALL_DEAD_LETTER:
+    break; /* not asked for */
   case HF_CALL_FINISH:
     run->outcome = action->outcome;
     break;
@@ -213,6 +218,9 @@ int hf_run_tell(struct hf_run *run, const struct hf_call_event *event, hf_time n
   case HF_CALL_STARTED:
   case HF_CALL_PERMIT_GRANTED:
   case HF_CALL_PERMIT_REFUSED:
+  case HF_CALL_CHECKED:
+  case HF_CALL_DEGRADED:
+  case HF_CALL_LETTER_DONE:
   case HF_CALL_TIMER:
     break;
   }

@@ -355,6 +355,9 @@ static int on_attempt(struct hf_call *call, const struct hf_call_event *event, s
   case HF_CALL_STARTED:
   case HF_CALL_PERMIT_GRANTED:
   case HF_CALL_PERMIT_REFUSED:
+  case HF_CALL_CHECKED:
+  case HF_CALL_DEGRADED:
+  case HF_CALL_LETTER_DONE:
   case HF_CALL_TIMER:
   case HF_CALL_CANCELLED:
     return HF_ERR_INVALID;
@@ -449,12 +452,21 @@ int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_tim
   case HF_CALL_PAUSED:
   case HF_CALL_RESUMED:
     return on_attempt(call, event, out);
+  case HF_CALL_CHECKED:
+  case HF_CALL_DEGRADED:
+  case HF_CALL_LETTER_DONE:
+    return HF_ERR_INVALID;
   }
   return HF_ERR_INVALID;
 }
 
 const char *hf_call_end_name(enum hf_call_end end) {
-  static const char *const names[] = {"answered", "final", "unsafe",   "attempts", "budget",
-                                      "refused",  "hint",  "deadline", "cancelled"};
+  static const char *const names[] = {"answered", "final", "unsafe",   "attempts",  "budget",
+                                      "refused",  "hint",  "deadline", "cancelled", "checked"};
   return names[end];
+}
+
+const char *hf_source_name(enum hf_source source) {
+  static const char *const names[HF_SOURCE_COUNT] = {"live", "cache", "degraded"};
+  return names[source];
 }

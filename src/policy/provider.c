@@ -10,6 +10,7 @@
 
 struct hf_provider_tool {
   struct hf_breaker breaker;
+  unsigned max_concurrent;
 };
 
 enum probe_state {
@@ -132,6 +133,22 @@ bool hf_provider_tool_at(const struct hf_provider *provider, size_t index, struc
   return true;
 }
 
+void hf_provider_tool_limit(struct hf_provider_tool *tool, unsigned max_concurrent) {
+  tool->max_concurrent = max_concurrent;
+}
+
+enum hf_breaker_gate hf_provider_gate(const struct hf_provider *provider, const struct hf_provider_tool *tool,
+                                      hf_time now) {
+  enum hf_breaker_gate ours = hf_breaker_gate(&provider->breaker, now);
+  enum hf_breaker_gate its = hf_breaker_gate(&tool->breaker, now);
+  return ours > its ? ours : its;
+}
+
+hf_time hf_provider_tool_latency(const struct hf_provider_tool *tool, unsigned percent) {
+  (void)tool, (void)percent;
+  return HF_TIME_NEVER;
+}
+
 const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool) {
   return &tool->breaker;
 }
@@ -188,6 +205,7 @@ static void grant(struct hf_provider *p, struct hf_waiter *w, struct hf_provider
       .holds_slot = true,
       .provider_probe = provider_probe,
       .tool_probe = tool_probe,
+      .hedge_after = HF_TIME_NEVER,
   };
 }
 
@@ -486,6 +504,7 @@ void hf_provider_view(const struct hf_provider *provider, struct hf_provider_vie
       .breaker = provider->breaker.state,
       .breaker_until = provider->breaker.open_until,
       .in_flight = provider->in_flight,
+      .limit = provider->options.max_concurrent,
       .queued = provider->queued,
       .budget_refusals = provider->budget_refusals,
       .limit_refusals = provider->limit_refusals,

@@ -76,6 +76,11 @@ static void perform_call(struct player *p, const struct hf_call_action *action, 
   case HF_CALL_REPORT:
     report(p, &action->report);
     break;
+  case HF_CALL_CHECK:
+  case HF_CALL_ABORT_CHECK:
+  case HF_CALL_DEGRADE:
+  case HF_CALL_DEAD_LETTER:
+    break; /* not asked for */
   case HF_CALL_FINISH:
     p->finished = true;
     REQUIRE(!p->call.waiter.queued);

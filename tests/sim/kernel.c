@@ -163,6 +163,11 @@ static void perform_call(struct sim_call *c, const struct hf_call_action *action
   case HF_CALL_REPORT:
     report(c, &action->report);
     break;
+  case HF_CALL_CHECK:
+  case HF_CALL_ABORT_CHECK:
+  case HF_CALL_DEGRADE:
+  case HF_CALL_DEAD_LETTER:
+    break; /* not asked for */
   case HF_CALL_FINISH:
     finish(c, &action->outcome);
     break;

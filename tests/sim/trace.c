@@ -2,7 +2,7 @@
 
 #include "base/list.h"
 
-static const char *const abort_names[] = {"connect", "idle", "attempt", "deadline", "cancelled"};
+static const char *const abort_names[] = {"connect", "idle", "attempt", "deadline", "cancelled", "hedged"};
 static const char *const blame_names[] = {"nobody", "tool", "provider", "success"};
 static const char *const denial_names[] = {"breaker", "limit", "budget", "down"};
 static const char *const evidence_names[] = {"none",
@@ -73,6 +73,10 @@ static void print_call_event(FILE *trace, const struct hf_call_event *event) {
   case HF_CALL_RESUMED:
     fprintf(trace, "attempt %u is answered", event->attempt);
     break;
+  case HF_CALL_CHECKED:
+  case HF_CALL_DEGRADED:
+  case HF_CALL_LETTER_DONE:
+    break; /* not asked for */
   case HF_CALL_TIMER:
     fputs("timer", trace);
     break;
@@ -109,6 +113,11 @@ static void print_call_action(FILE *trace, const struct hf_call_action *action) 
   case HF_CALL_REPORT:
     fprintf(trace, "report %s%s", blame_names[action->report.blame], action->report.deferred ? " (deferred)" : "");
     break;
+  case HF_CALL_CHECK:
+  case HF_CALL_ABORT_CHECK:
+  case HF_CALL_DEGRADE:
+  case HF_CALL_DEAD_LETTER:
+    break; /* not asked for */
   case HF_CALL_FINISH:
     print_outcome(trace, &action->outcome);
     break;

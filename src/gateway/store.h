@@ -1,0 +1,189 @@
+/* The seam between the gateway and what outlives it: dead letters, intents, keys with their results, cached answers.
+ *
+ * A store has its own thread behind a bounded queue. Nothing here blocks; what is asked for is copied; answers come on
+ * the loop, in the order of the questions. Several gateways share one store: rows carry an owner, which is alive as
+ * long as it holds its lock, and nobody touches the rows of a living owner. What a dead owner left open becomes
+ * letters.
+ *
+ * src/store implements it; tests and the simulator fill it with fakes. A gateway without a store has `NULL`. */
+#ifndef HF_GATEWAY_STORE_H
+#define HF_GATEWAY_STORE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HF_FINGERPRINT_LEN = 32, HF_LETTER_ID_MAX = 32 };
+
+/* SHA-256 of principal, server, tool and canonical arguments: equal calls are equal here. */
+struct hf_fingerprint {
+  uint8_t byte[HF_FINGERPRINT_LEN];
+};
+
+/* A call that is about to be sent and whose effect must not happen twice. */
+struct hf_intent {
+  struct hf_str call; /* its id, unique in the store: the key of the row */
+  struct hf_str principal;
+  struct hf_str server;    /* the first provider */
+  struct hf_str tool;      /* the name that the client used */
+  struct hf_str route;     /* or absent */
+  struct hf_str arguments; /* raw */
+  struct hf_str key;       /* the idempotency key, or absent */
+  struct hf_fingerprint fingerprint;
+  struct hf_str trace_id; /* or absent */
+  unsigned priority;
+  int64_t at_ms; /* wall clock */
+};
+
+enum hf_letter_status {
+  HF_LETTER_DEAD,        /* waits for somebody */
+  HF_LETTER_REPLAYING,   /* its owner is replaying it */
+  HF_LETTER_REPLAYED,    /* done: `result` */
+  HF_LETTER_DISCARDED,   /* by a person */
+  HF_LETTER_QUARANTINED, /* came back too often */
+  HF_LETTER_STATUS_COUNT
+};
+
+/* A dead letter. Texts are borrowed by whoever gets one; absent ones have no pointer. Times are wall-clock ms. */
+struct hf_letter {
+  struct hf_str id;   /* "d-…"; given by the store */
+  struct hf_str call; /* the call that failed last */
+  struct hf_str principal;
+  struct hf_str tool; /* the name that the client used: what a replay calls */
+  struct hf_str route;
+  struct hf_str providers; /* "a, b": those that were tried */
+  struct hf_str reason;    /* the fault's name, or "gateway_died" */
+  struct hf_str end;       /* hf_call_end_name */
+  struct hf_str executed;  /* "no", "maybe", "yes" */
+  struct hf_str arguments; /* raw; absent if they are not kept */
+  struct hf_str schema;    /* hash of the tool's input schema when it failed, hex */
+  struct hf_str attempts;  /* raw JSON array: every step with time, provider, fault, executed, breaker */
+  struct hf_str key;
+  struct hf_str trace_id;
+  struct hf_str result;  /* raw JSON of the last replay's answer */
+  struct hf_str history; /* raw JSON array: replays, patches, discards: when, what, by whom */
+  struct hf_fingerprint fingerprint;
+  unsigned priority;
+  int64_t first_ms;
+  int64_t last_ms;
+  unsigned count; /* how often an equal call came here */
+  unsigned replays;
+  enum hf_letter_status status;
+};
+
+/* Which letters. Absent and zero members say nothing. */
+struct hf_letter_filter {
+  struct hf_str id;
+  struct hf_str tool; /* a pattern with `*` */
+  struct hf_str provider;
+  struct hf_str reason;
+  struct hf_str fingerprint; /* hex, or its beginning */
+  int64_t since_ms;
+  int64_t until_ms;
+  unsigned priority;
+  bool any_status; /* else only those with `status` */
+  enum hf_letter_status status;
+  unsigned limit; /* 0: HF_LETTERS_MAX */
+};
+
+enum { HF_LETTERS_MAX = 10000 };
+
+/* What is known of an idempotency key. */
+struct hf_keyed {
+  struct hf_str principal;
+  struct hf_str server;
+  struct hf_str tool;
+  struct hf_str key;
+  struct hf_fingerprint fingerprint; /* of the arguments as first sent */
+  int64_t first_ms;                  /* when it was first sent */
+  int64_t expires_ms;
+  struct hf_str result; /* raw; absent while there is none */
+};
+
+struct hf_cached {
+  struct hf_fingerprint fingerprint;
+  struct hf_str result; /* raw */
+  int64_t at_ms;
+  int64_t expires_ms;
+};
+
+struct hf_store_stats {
+  uint64_t depth[HF_LETTER_STATUS_COUNT];
+  int64_t oldest_ms; /* of those that are dead; 0: none */
+  uint64_t expiring; /* that retention removes within a day */
+  uint64_t bytes;    /* of the database */
+};
+
+/* Somebody who waits for an answer. `done` comes once, on the loop, unless it is forgotten before. */
+struct hf_store_wait {
+  void (*done)(struct hf_store_wait *wait, int error,
+               struct hf_str id); /* 0, or why it is not stored; `id`: a letter's */
+  void *impl;                     /* the store's own */
+};
+
+typedef void hf_letter_fn(void *ctx, const struct hf_letter *letter);
+typedef void hf_keyed_fn(void *ctx, const struct hf_keyed *keyed);
+typedef void hf_cached_fn(void *ctx, const struct hf_cached *cached);
+
+/* Somebody who waits for rows: `row` for each, then `done`. */
+struct hf_store_query {
+  hf_letter_fn *row;
+  void (*done)(struct hf_store_query *query, int error);
+  void *ctx; /* of `row` */
+  void *impl;
+};
+
+struct hf_store;
+
+struct hf_store_ops {
+  /* Writes an intent, so that it survives the death of this process (not of the machine). */
+  void (*intend)(struct hf_store *store, const struct hf_intent *intent, struct hf_store_wait *wait);
+
+  /* The intent is over, and there is no letter for it. Nobody waits. */
+  void (*settle)(struct hf_store *store, struct hf_str call);
+
+  /* Writes a letter, and ends the intent of its call with it, in one transaction that survives power loss. An equal one
+   * that is still dead is not written twice: its count rises and its attempts are the newest. */
+  void (*bury)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
+
+  /* Changes status, result, history, replays, call, priority and arguments of the letter with this id, durably. Returns
+   * HF_ERR_NOTFOUND through `wait` if there is none, HF_ERR_BUSY if it is REPLAYING with a living owner that is not us.
+   * To begin a replay is a change to REPLAYING: only one can win. */
+  void (*change)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
+
+  void (*letters)(struct hf_store *store, const struct hf_letter_filter *filter, struct hf_store_query *query);
+
+  /* Notes a key before its first byte is sent, and its result afterwards (durably against the death of the process). */
+  void (*remember)(struct hf_store *store, const struct hf_keyed *keyed, struct hf_store_wait *wait);
+
+  /* Keeps a cached answer over restarts. Nobody waits. */
+  void (*keep)(struct hf_store *store, const struct hf_cached *cached);
+
+  /* What was stored before, once at the start, before any call: keys that have not expired, and cached answers. */
+  void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
+
+  /* Calls back with letters that were made of what a dead owner left (also later, when another gateway dies). */
+  void (*watch)(struct hf_store *store, hf_letter_fn *recovered, void *ctx);
+
+  /* How it is, as last known: never waits. */
+  void (*stats)(struct hf_store *store, struct hf_store_stats *ret_stats);
+
+  /* The answer is not wanted any more; what was asked for is done all the same. */
+  void (*forget)(struct hf_store *store, struct hf_store_wait *wait);
+  void (*forget_query)(struct hf_store *store, struct hf_store_query *query);
+
+  /* Ids of calls are unique in the store: a prefix for this owner. */
+  struct hf_str (*owner)(const struct hf_store *store);
+};
+
+/* The head of every implementation. */
+struct hf_store {
+  const struct hf_store_ops *ops;
+};
+
+#endif
