@@ -1,9 +1,9 @@
 /* The seam between the gateway and what outlives it: dead letters, intents, keys with their results, cached answers.
  *
  * A store has its own thread behind a bounded queue. Nothing here blocks; what is asked for is copied; answers come on
- * the loop, in the order of the questions. Several gateways share one store: rows carry an owner, which is alive as
- * long as it holds its lock, and nobody touches the rows of a living owner. What a dead owner left open becomes
- * letters.
+ * the loop, in the order of the questions (refusals by a full queue come sooner). Several gateways share one store:
+ * rows carry an owner, which is alive as long as it holds its lock, and nobody touches the rows of a living owner. What
+ * a dead owner left open becomes letters.
  *
  * src/store implements it; tests and the simulator fill it with fakes. A gateway without a store has `NULL`. */
 #ifndef HF_GATEWAY_STORE_H
@@ -60,13 +60,13 @@ struct hf_letter {
   struct hf_str reason;    /* the fault's name, or "gateway_died" */
   struct hf_str end;       /* hf_call_end_name */
   struct hf_str executed;  /* "no", "maybe", "yes" */
-  struct hf_str arguments; /* raw; absent if they are not kept */
+  struct hf_str arguments; /* raw */
   struct hf_str schema;    /* hash of the tool's input schema when it failed, hex */
   struct hf_str attempts;  /* raw JSON array: every step with time, provider, fault, executed, breaker */
   struct hf_str key;
   struct hf_str trace_id;
   struct hf_str result;  /* raw JSON of the last replay's answer */
-  struct hf_str history; /* raw JSON array: replays, patches, discards: when, what, by whom */
+  struct hf_str history; /* raw JSON array of {"atMs", "what", "by", …}: replays, patches, discards */
   struct hf_fingerprint fingerprint;
   unsigned priority;
   int64_t first_ms;
@@ -74,16 +74,18 @@ struct hf_letter {
   unsigned count; /* how often an equal call came here */
   unsigned replays;
   enum hf_letter_status status;
+  bool redacted; /* something of `arguments` is not kept: no replay without a patch */
+  bool expiring; /* announced: retention removes it within a day */
 };
 
 /* Which letters. Absent and zero members say nothing. */
 struct hf_letter_filter {
   struct hf_str id;
-  struct hf_str tool; /* a pattern with `*` */
-  struct hf_str provider;
+  struct hf_str tool;     /* a pattern with `*` */
+  struct hf_str provider; /* one of those that were tried */
   struct hf_str reason;
   struct hf_str fingerprint; /* hex, or its beginning */
-  int64_t since_ms;
+  int64_t since_ms;          /* of `last_ms` */
   int64_t until_ms;
   unsigned priority;
   bool any_status; /* else only those with `status` */
@@ -119,24 +121,39 @@ struct hf_store_stats {
   uint64_t bytes;    /* of the database */
 };
 
-/* Somebody who waits for an answer. `done` comes once, on the loop, unless it is forgotten before. */
+/* Somebody who waits for an answer. `done` comes once, on the loop and never within the question, unless it is
+ * forgotten before. The rest is the store's own; set it to zero. */
 struct hf_store_wait {
   void (*done)(struct hf_store_wait *wait, int error,
                struct hf_str id); /* 0, or why it is not stored; `id`: a letter's */
-  void *impl;                     /* the store's own */
+  void *impl;
+  struct hf_store_wait *next;
+  int error;
 };
 
 typedef void hf_letter_fn(void *ctx, const struct hf_letter *letter);
 typedef void hf_keyed_fn(void *ctx, const struct hf_keyed *keyed);
 typedef void hf_cached_fn(void *ctx, const struct hf_cached *cached);
 
-/* Somebody who waits for rows: `row` for each, then `done`. */
+/* Somebody who waits for rows: `row` for each, in several turns of the loop if there are many, then `done`. */
 struct hf_store_query {
   hf_letter_fn *row;
   void (*done)(struct hf_store_query *query, int error);
   void *ctx; /* of `row` */
   void *impl;
+  struct hf_store_query *next;
+  int error;
 };
+
+/* What the store tells of its own accord. */
+enum hf_store_news {
+  HF_NEWS_RECOVERED,   /* the letter was made of, or given back by, what a dead owner left */
+  HF_NEWS_QUARANTINED, /* it came back too often */
+  HF_NEWS_EXPIRING,    /* retention removes it within a day */
+  HF_NEWS_EXPIRED,     /* retention has removed it */
+};
+
+typedef void hf_store_news_fn(void *ctx, enum hf_store_news news, const struct hf_letter *letter);
 
 struct hf_store;
 
@@ -148,17 +165,24 @@ struct hf_store_ops {
   void (*settle)(struct hf_store *store, struct hf_str call);
 
   /* Writes a letter, and ends the intent of its call with it, in one transaction that survives power loss. An equal one
-   * that is still dead is not written twice: its count rises and its attempts are the newest. */
+   * that is still dead (or quarantined, or that we are replaying as this call) is not written twice: its count rises,
+   * its attempts are the newest, `executed` is the maximum, and it is dead again, or quarantined. If it fails, the
+   * intent stays, and becomes a letter when this owner ends; who wants none settles it. */
   void (*bury)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
-  /* Changes status, result, history, replays, call, priority and arguments of the letter with this id, durably. Returns
-   * HF_ERR_NOTFOUND through `wait` if there is none, HF_ERR_BUSY if it is REPLAYING with a living owner that is not us.
-   * To begin a replay is a change to REPLAYING: only one can win. */
+  /* Sets the status of the letter with this id, and what else is not absent: result, call, key, arguments, executed
+   * (known by proof, or by a person's word); priority and replays unless they are 0. `history` is one JSON object,
+   * which is appended to the letter's. Durably. Errors through `wait`: HF_ERR_NOTFOUND; HF_ERR_BUSY if it is REPLAYING
+   * with a living owner that is not us, or is to be and already is: to begin a replay is a change to REPLAYING, and
+   * only one can win; HF_ERR_INVALID if what it is does not become that (only DEAD becomes REPLAYING, only REPLAYING
+   * REPLAYED; back to DEAD is possible from everywhere). */
   void (*change)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
+  /* The newest first. */
   void (*letters)(struct hf_store *store, const struct hf_letter_filter *filter, struct hf_store_query *query);
 
-  /* Notes a key before its first byte is sent, and its result afterwards (durably against the death of the process). */
+  /* Notes a key before its first byte is sent, and its result afterwards (durably against the death of the process).
+   * What is noted of a key that has not expired stays; HF_ERR_EXISTS if that is bound to other arguments. */
   void (*remember)(struct hf_store *store, const struct hf_keyed *keyed, struct hf_store_wait *wait);
 
   /* Keeps a cached answer over restarts. Nobody waits. */
@@ -167,8 +191,8 @@ struct hf_store_ops {
   /* What was stored before, once at the start, before any call: keys that have not expired, and cached answers. */
   void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
 
-  /* Calls back with letters that were made of what a dead owner left (also later, when another gateway dies). */
-  void (*watch)(struct hf_store *store, hf_letter_fn *recovered, void *ctx);
+  /* Tells of its letters from now on, beginning with those that were recovered when it was opened. */
+  void (*watch)(struct hf_store *store, hf_store_news_fn *news, void *ctx);
 
   /* How it is, as last known: never waits. */
   void (*stats)(struct hf_store *store, struct hf_store_stats *ret_stats);
