@@ -4,12 +4,30 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "json/value.h"
+
+/* The most values that are looked at to find one. */
+enum { HF_JSON_POINTER_NODES = 1 << 20 };
 
 /* Finds the value that `pointer` names in `raw`. Returns 0 and its raw text, within `raw`; HF_ERR_NOTFOUND;
- * HF_ERR_INVALID for a pointer that is none; HF_ERR_SYNTAX, HF_ERR_LIMIT or HF_ERR_NOMEM of reading `raw`. */
+ * HF_ERR_DUPLICATE if a member on the way occurs twice; HF_ERR_INVALID for a pointer that is none; HF_ERR_SYNTAX,
+ * HF_ERR_LIMIT or HF_ERR_NOMEM of reading `raw`. */
 int hf_json_pointer(struct hf_str raw, struct hf_str pointer, struct hf_str *ret_value);
+
+/* The same in a scanned text, whose containers have nodes as deep as the pointer reaches. */
+int hf_json_pointer_walk(const struct hf_json_doc *doc, struct hf_str pointer, uint32_t *ret_node);
+
+/* How many containers deep a pointer reaches. */
+uint32_t hf_json_pointer_depth(struct hf_str pointer);
+
+/* One step of a path: the member `name` of an object, or the element of an array whose index it spells. */
+int hf_json_step(const struct hf_json_doc *doc, uint32_t node, struct hf_str name, uint32_t *ret_node);
 
 /* 0, or HF_ERR_INVALID with the reason. */
 int hf_json_pointer_check(struct hf_str pointer, struct hf_error *reterr);
+
+/* Takes the first token off `pointer`, which starts with a slash, and puts what it means into `token`. Returns 0,
+ * HF_ERR_INVALID, or what hf_buf_append does. */
+int hf_json_pointer_next(struct hf_str *pointer, struct hf_buf *token);
 
 #endif

@@ -1,6 +1,7 @@
 #include "json/value.h"
 
 #include "base/error.h"
+#include "json/number.h"
 
 struct hf_json_iter hf_json_iter(const struct hf_json_doc *doc, uint32_t container) {
   const struct hf_json_node *node = &doc->nodes[container];
@@ -46,7 +47,7 @@ static unsigned hex4(const char *p) {
   return hex_value(p[0]) << 12 | hex_value(p[1]) << 8 | hex_value(p[2]) << 4 | hex_value(p[3]);
 }
 
-/* Encodes any code point, lone surrogates too (those bytes are no UTF-8, so they equal nothing that is). */
+/* Lone surrogates become bytes that are no UTF-8, so that they equal nothing that is. */
 static size_t encode(unsigned cp, char out[4]) {
   if (cp < 0x80) {
     out[0] = (char)cp;
@@ -78,7 +79,6 @@ static bool is_low(unsigned cp) {
   return cp >= 0xdc00 && cp <= 0xdfff;
 }
 
-/* Reads the escape at `p` (a backslash in a valid string that ends before `end`); returns the bytes it takes. */
 static size_t read_escape(const char *p, const char *end, unsigned *ret_cp) {
   switch (p[1]) {
   case 'b':
@@ -114,6 +114,15 @@ static size_t read_escape(const char *p, const char *end, unsigned *ret_cp) {
   return 6;
 }
 
+size_t hf_json_read_escape(const char *p, const char *end, struct hf_json_char *ret_char) {
+  unsigned cp;
+  size_t taken = read_escape(p, end, &cp);
+  ret_char->code = cp;
+  ret_char->lone_surrogate = is_high(cp) || is_low(cp);
+  ret_char->len = encode(cp, ret_char->bytes);
+  return taken;
+}
+
 bool hf_json_string_is(const struct hf_json_doc *doc, uint32_t node, struct hf_str text) {
   const struct hf_json_node *n = &doc->nodes[node];
   if (n->type != HF_JSON_STRING)
@@ -125,18 +134,11 @@ bool hf_json_string_is(const struct hf_json_doc *doc, uint32_t node, struct hf_s
 
   size_t at = 0;
   while (p < end) {
-    char bytes[4] = {*p};
-    size_t len = 1;
-    if (*p == '\\') {
-      unsigned cp;
-      p += read_escape(p, end, &cp);
-      len = encode(cp, bytes);
-    } else {
-      p++;
-    }
-    if (text.len - at < len || memcmp(text.ptr + at, bytes, len) != 0)
+    struct hf_json_char c = {.bytes = {*p}, .len = 1};
+    p += *p == '\\' ? hf_json_read_escape(p, end, &c) : 1;
+    if (text.len - at < c.len || memcmp(text.ptr + at, c.bytes, c.len) != 0)
       return false;
-    at += len;
+    at += c.len;
   }
   return at == text.len;
 }
@@ -153,13 +155,9 @@ int hf_json_unescape(struct hf_str raw, struct hf_buf *out) {
     p = stop;
     if (!backslash)
       break;
-    unsigned cp;
-    p += read_escape(p, end, &cp);
-    if (is_high(cp) || is_low(cp))
-      cp = 0xfffd;
-    char bytes[4];
-    size_t len = encode(cp, bytes);
-    r = hf_buf_append(out, bytes, len);
+    struct hf_json_char c;
+    p += hf_json_read_escape(p, end, &c);
+    r = c.lone_surrogate ? hf_buf_append(out, "\xef\xbf\xbd", 3) : hf_buf_append(out, c.bytes, c.len);
     if (r < 0)
       return r;
   }
@@ -188,95 +186,19 @@ int hf_json_string(const struct hf_json_doc *doc, uint32_t node, struct hf_arena
   return 0;
 }
 
-static size_t skip_digits(struct hf_str raw, size_t at) {
-  while (at < raw.len && raw.ptr[at] >= '0' && raw.ptr[at] <= '9')
-    at++;
-  return at;
-}
-
-/* True if it is a number as JSON spells one, with nothing around it. */
-static bool is_number(struct hf_str raw) {
-  size_t start = raw.len > 0 && raw.ptr[0] == '-';
-  size_t at = skip_digits(raw, start);
-  if (at == start || (raw.ptr[start] == '0' && at > start + 1))
-    return false;
-  if (at < raw.len && raw.ptr[at] == '.') {
-    start = at + 1;
-    at = skip_digits(raw, start);
-    if (at == start)
-      return false;
-  }
-  if (at < raw.len && (raw.ptr[at] == 'e' || raw.ptr[at] == 'E')) {
-    start = at + 1;
-    start += start < raw.len && (raw.ptr[start] == '+' || raw.ptr[start] == '-');
-    at = skip_digits(raw, start);
-    if (at == start)
-      return false;
-  }
-  return at == raw.len;
-}
-
-/* The digits of a number without sign, point and leading or trailing zeros, and its power of ten. */
-struct decimal {
-  char digits[20];
-  size_t count;
-  bool negative;
-  bool too_long;
-  int64_t exponent;
-};
-
-static void read_decimal(struct hf_str raw, struct decimal *d) {
-  *d = (struct decimal){.negative = raw.ptr[0] == '-'};
-  size_t i = d->negative;
-  bool point = false;
-  int64_t zeros = 0; /* held back: they count only if a digit follows */
-  for (; i < raw.len && raw.ptr[i] != 'e' && raw.ptr[i] != 'E'; i++) {
-    if (raw.ptr[i] == '.') {
-      point = true;
-      continue;
-    }
-    if (point)
-      d->exponent--;
-    if (raw.ptr[i] == '0') {
-      zeros += d->count > 0;
-      continue;
-    }
-    for (; zeros > 0 && d->count < sizeof d->digits; zeros--)
-      d->digits[d->count++] = '0';
-    if (zeros > 0 || d->count == sizeof d->digits) {
-      d->too_long = true;
-      return;
-    }
-    d->digits[d->count++] = raw.ptr[i];
-  }
-  d->exponent += zeros;
-
-  if (i == raw.len)
-    return;
-  i++;
-  bool negative = raw.ptr[i] == '-';
-  if (negative || raw.ptr[i] == '+')
-    i++;
-  int64_t exponent = 0;
-  for (; i < raw.len; i++)
-    if (exponent < INT32_MAX)
-      exponent = exponent * 10 + (raw.ptr[i] - '0');
-  d->exponent += negative ? -exponent : exponent;
-}
-
 int hf_json_int64(struct hf_str raw, int64_t *ret_value) {
-  if (!is_number(raw))
-    return HF_ERR_INVALID;
-  struct decimal d;
-  read_decimal(raw, &d);
-  if (d.too_long)
-    return HF_ERR_LIMIT;
-  if (d.count > 0 && d.exponent < 0)
+  struct hf_decimal d;
+  int r = hf_decimal_read(raw, &d);
+  if (r < 0)
+    return r;
+  if (d.exponent < 0)
     return HF_ERR_INVALID;
 
   int64_t value = 0;
-  for (size_t i = 0; i < d.count; i++) {
-    int digit = d.digits[i] - '0';
+  for (size_t i = 0; i < d.digits.len; i++) {
+    if (d.digits.ptr[i] == '.')
+      continue;
+    int digit = d.digits.ptr[i] - '0';
     if (__builtin_mul_overflow(value, 10, &value) ||
         __builtin_add_overflow(value, (int64_t)(d.negative ? -digit : digit), &value))
       return HF_ERR_LIMIT;

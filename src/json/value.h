@@ -53,6 +53,17 @@ int hf_json_member(const struct hf_json_doc *doc, uint32_t object, struct hf_str
 /* True if the string `node` means `text`. */
 bool hf_json_string_is(const struct hf_json_doc *doc, uint32_t node, struct hf_str text);
 
+/* What an escape in a string means. */
+struct hf_json_char {
+  unsigned code;
+  bool lone_surrogate; /* half a pair: then `bytes` are no UTF-8 */
+  char bytes[4];
+  size_t len;
+};
+
+/* Reads the escape at `p`, a backslash in a valid string that ends before `end`; returns the bytes it takes. */
+size_t hf_json_read_escape(const char *p, const char *end, struct hf_json_char *ret_char);
+
 /* Appends what the string `raw` (with its quotes, valid JSON) means. A lone surrogate becomes U+FFFD. Returns 0 or what
  * hf_buf_append does. */
 int hf_json_unescape(struct hf_str raw, struct hf_buf *out);

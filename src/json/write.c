@@ -58,14 +58,24 @@ void hf_json_write_array_end(struct hf_json_writer *w) {
   end_container(w, false);
 }
 
-void hf_json_write_key_str(struct hf_json_writer *w, struct hf_str key) {
+static void begin_key(struct hf_json_writer *w) {
   assert(in_object(w) && !w->key);
   if (w->comma)
     put(w, ",", 1);
+  w->key = true;
+}
+
+void hf_json_write_key_str(struct hf_json_writer *w, struct hf_str key) {
+  begin_key(w);
   if (w->error == 0)
     w->error = hf_json_escape(w->buf, key);
   put(w, ":", 1);
-  w->key = true;
+}
+
+void hf_json_write_key_raw(struct hf_json_writer *w, struct hf_str raw) {
+  begin_key(w);
+  put(w, raw.ptr, raw.len);
+  put(w, ":", 1);
 }
 
 void hf_json_write_key(struct hf_json_writer *w, const char *key) {
@@ -168,10 +178,8 @@ static int escape_special(struct hf_buf *buf, const char *p, size_t left, size_t
   return hf_buf_append(buf, p, len);
 }
 
-int hf_json_escape(struct hf_buf *buf, struct hf_str text) {
-  int r = hf_buf_reserve(buf, text.len + 2); /* nothing gets shorter */
-  if (r == 0)
-    buf->data[buf->len++] = '"';
+int hf_json_escape_part(struct hf_buf *buf, struct hf_str text) {
+  int r = 0;
   size_t at = 0;
   while (r == 0 && at < text.len) {
     size_t stop = at;
@@ -189,5 +197,14 @@ int hf_json_escape(struct hf_buf *buf, struct hf_str text) {
       at += taken;
     }
   }
+  return r;
+}
+
+int hf_json_escape(struct hf_buf *buf, struct hf_str text) {
+  int r = hf_buf_reserve(buf, text.len + 2); /* nothing gets shorter */
+  if (r == 0)
+    buf->data[buf->len++] = '"';
+  if (r == 0)
+    r = hf_json_escape_part(buf, text);
   return r == 0 ? hf_buf_append(buf, "\"", 1) : r;
 }

@@ -29,6 +29,9 @@ void hf_json_write_array_end(struct hf_json_writer *w);
 void hf_json_write_key(struct hf_json_writer *w, const char *key);
 void hf_json_write_key_str(struct hf_json_writer *w, struct hf_str key);
 
+/* A key as it is spelt in other JSON, with its quotes. */
+void hf_json_write_key_raw(struct hf_json_writer *w, struct hf_str raw);
+
 /* Escapes what must be, and U+2028 and U+2029 (which old JavaScript chokes on); invalid UTF-8 becomes U+FFFD. */
 void hf_json_write_str(struct hf_json_writer *w, struct hf_str text);
 void hf_json_write_int(struct hf_json_writer *w, int64_t value);
@@ -49,5 +52,8 @@ int hf_json_write_finish(const struct hf_json_writer *w);
 
 /* Appends `text` as one JSON string, quotes included. Returns 0 or the buffer's error. */
 int hf_json_escape(struct hf_buf *buf, struct hf_str text);
+
+/* The same without quotes: a part of a string. */
+int hf_json_escape_part(struct hf_buf *buf, struct hf_str text);
 
 #endif
