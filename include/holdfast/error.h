@@ -28,7 +28,8 @@ extern "C" {
   X(IO, 13, "input/output error")                                                                                      \
   X(UNSUPPORTED, 14, "not supported")                                                                                  \
   X(AGAIN, 15, "not ready")                                                                                            \
-  X(INCOMPLETE, 16, "incomplete input")
+  X(INCOMPLETE, 16, "incomplete input")                                                                                \
+  X(FULL, 17, "no space left")
 
 enum hf_err {
 #define HF_ERR_ENUM(name, number, text) HF_ERR_##name = -(number),

@@ -44,6 +44,7 @@ static void error__names_every_code(void **state) {
   assert_string_equal(hf_err_name(0), "OK");
   assert_string_equal(hf_err_name(HF_ERR_NOMEM), "NOMEM");
   assert_string_equal(hf_err_text(HF_ERR_INCOMPLETE), "incomplete input");
+  assert_string_equal(hf_err_text(HF_ERR_FULL), "no space left");
   assert_string_equal(hf_err_name(-9999), "UNKNOWN");
   assert_string_equal(hf_err_text(1), "unknown error");
 }
