@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/distance.h"
 #include "gateway/gateway.h"
+#include "gateway/route.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
@@ -115,6 +116,8 @@ static void answer_list(struct hf_exchange *exchange, enum hf_list_kind kind) {
     if (instance)
       write_instance(client, instance, kind, &seen, &w);
   }
+  if (kind == HF_LIST_TOOLS)
+    hf_route_list(client, &w);
   hf_json_write_array_end(&w);
   if (exchange->era == HF_ERA_MODERN) {
     hf_json_write_member_str(&w, "resultType", HF_STR("complete"));
@@ -252,8 +255,8 @@ static struct hf_instance *find_by_uri(struct hf_client *client, struct hf_str u
 }
 
 /* The list may be loaded anew during the call, so what the call needs of it is copied. */
-static int copy_param_headers(struct hf_exchange *exchange, const struct hf_param_headers *from) {
-  struct hf_param_headers *to = &exchange->target.headers;
+static int copy_param_headers(struct hf_exchange *exchange, const struct hf_param_headers *from,
+                              struct hf_param_headers *to) {
   to->item = hf_arena_alloc(&exchange->arena, from->count * sizeof *to->item);
   if (!to->item)
     return HF_ERR_NOMEM;
@@ -269,35 +272,78 @@ static int copy_param_headers(struct hf_exchange *exchange, const struct hf_para
   return 0;
 }
 
-static int set_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
-                      const struct hf_item *item, struct hf_str name) {
-  struct hf_target_tool *target = &exchange->target;
-  const struct hf_tool_settings *tool = NULL;
-  target->safety = HF_SAFETY_READ_ONLY; /* prompts, resources and completions only read */
-  if (kind == HF_LIST_TOOLS) {
-    tool = hf_settings_tool(instance->config, instance->settings->name, name);
-    target->safety = item ? item->annotated : HF_SAFETY_UNSAFE;
-    if (tool && tool->has_safety)
-      target->safety = tool->safety;
-  }
-  target->policy = tool && tool->has_policy ? &tool->policy : &instance->settings->policy;
-  target->transient_errors =
-      tool && tool->transient_errors.count ? &tool->transient_errors : &instance->settings->transient_errors;
-  target->listed = item != NULL || kind != HF_LIST_TOOLS;
-  target->name = name.ptr ? hf_arena_copy(&exchange->arena, name) : name;
-  if (name.ptr && !target->name.ptr)
+const struct hf_item *hf_catalog_item(const struct hf_target_tool *target) {
+  return target->instance && target->name.ptr ? hf_listing_find(&target->instance->lists[HF_LIST_TOOLS], target->name)
+                                              : NULL;
+}
+
+static void decide_tool(struct hf_target_tool *target, const struct hf_instance *instance, const struct hf_item *item,
+                        struct hf_str name) {
+  const struct hf_tool_settings *tool = hf_settings_tool(instance->config, instance->settings->name, name);
+  target->tool = tool ? tool : &instance->config->tool_defaults;
+  target->safety = item ? item->annotated : HF_SAFETY_UNSAFE;
+  target->configured = tool && tool->has_safety;
+  if (target->configured)
+    target->safety = tool->safety;
+  if (tool && tool->has_policy)
+    target->policy = &tool->policy;
+  if (tool && tool->transient_errors.count)
+    target->transient_errors = &tool->transient_errors;
+}
+
+int hf_catalog_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_str name, struct hf_target_tool *ret_target) {
+  struct hf_target_tool target = {
+      .safety = HF_SAFETY_READ_ONLY, /* prompts, resources and completions only read */
+      .policy = &instance->settings->policy,
+      .tool = &instance->config->tool_defaults,
+      .transient_errors = &instance->settings->transient_errors,
+      .listed = item != NULL || kind != HF_LIST_TOOLS,
+  };
+  if (kind == HF_LIST_TOOLS)
+    decide_tool(&target, instance, item, name);
+  target.name = name.ptr ? hf_arena_copy(&exchange->arena, name) : name;
+  if (name.ptr && !target.name.ptr)
     return HF_ERR_NOMEM;
-  if (item && item->headers.count && copy_param_headers(exchange, &item->headers) < 0)
+  if (item && item->headers.count && copy_param_headers(exchange, &item->headers, &target.headers) < 0)
     return HF_ERR_NOMEM;
 
   /* A caller's inventions share one breaker, so that they cannot fill the table. */
   struct hf_str breaker = kind != HF_LIST_TOOLS ? hf_method_info(exchange->request.method)->name
                           : item                ? name
                                                 : HF_STR("_unlisted");
-  int r = hf_provider_tool_get(instance->provider, breaker, &target->policy->breaker, &target->breaker);
-  if (r == 0) {
-    target->instance = hf_instance_ref(instance);
-    target->config = hf_settings_ref(instance->config);
+  int r = hf_provider_tool_get(instance->provider, breaker, &target.policy->breaker, &target.breaker);
+  if (r < 0)
+    return r;
+  hf_provider_tool_limit(target.breaker, kind == HF_LIST_TOOLS ? target.tool->max_concurrent : 0);
+  target.instance = hf_instance_ref(instance);
+  target.config = hf_settings_ref(instance->config);
+  *ret_target = target;
+  return 0;
+}
+
+int hf_catalog_add_target(struct hf_exchange *exchange, const struct hf_target_tool *target) {
+  if (!exchange->targets)
+    exchange->targets = hf_arena_alloc(&exchange->arena, HF_CALL_TARGETS_MAX * sizeof *exchange->targets);
+  if (!exchange->targets || exchange->target_count == HF_CALL_TARGETS_MAX) {
+    hf_settings_free(target->config);
+    hf_instance_unref(target->instance);
+    return exchange->targets ? HF_ERR_LIMIT : HF_ERR_NOMEM;
+  }
+  exchange->targets[exchange->target_count++] = *target;
+  exchange->target = &exchange->targets[0];
+  return 0;
+}
+
+static int set_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_str name) {
+  struct hf_target_tool target;
+  int r = hf_catalog_target(exchange, instance, kind, item, name, &target);
+  if (r == 0)
+    r = hf_catalog_add_target(exchange, &target);
+  if (r == 0 && kind == HF_LIST_TOOLS) {
+    exchange->tool = exchange->target->tool;
+    r = hf_route_add_standbys(exchange);
   }
   return r;
 }
@@ -374,7 +420,7 @@ static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, st
     return r;
   struct hf_instance *instance = hf_server_instance(server, exchange->client);
   if (!instance && server->settings->disabled)
-    exchange->target.disabled_reason = server->settings->disabled_reason;
+    exchange->nowhere.disabled_reason = server->settings->disabled_reason;
   if (!instance)
     return server->settings->disabled ? HF_ERR_UNAVAILABLE : HF_ERR_LIMIT;
   if (is_hidden(instance, kind, own))
@@ -400,6 +446,9 @@ int hf_catalog_resolve(struct hf_exchange *exchange) {
   const struct hf_message *request = &exchange->request;
   enum hf_list_kind kind = request->method == HF_METHOD_TOOLS_CALL ? HF_LIST_TOOLS : HF_LIST_PROMPTS;
   struct hf_str key = request->name;
+  const struct hf_route_settings *route = kind == HF_LIST_TOOLS ? hf_route_find(exchange->client, key) : NULL;
+  if (route)
+    return hf_route_resolve(exchange, route);
   switch (hf_method_info(request->method)->target) {
   case HF_TARGET_NAME:
     return key.ptr ? resolve_name(exchange, kind, key) : HF_ERR_INVALID;

@@ -15,6 +15,18 @@ void hf_catalog_list(struct hf_exchange *exchange);
  * HF_ERR_UNAVAILABLE (its server is disabled), HF_ERR_LIMIT, HF_ERR_INVALID (names nothing). */
 int hf_catalog_resolve(struct hf_exchange *exchange);
 
+/* Fills in what is known of a tool (or whatever `kind` has) of this instance; `item` is its entry in the list, or NULL.
+ * On success it holds references, which belong to the exchange once hf_catalog_add_target took it. */
+int hf_catalog_target(struct hf_exchange *exchange, struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_str name, struct hf_target_tool *ret_target);
+
+/* The target's entry in its server's list as it is now, or NULL: a list may be loaded anew during a call. */
+const struct hf_item *hf_catalog_item(const struct hf_target_tool *target);
+
+/* Appends a target to the exchange's; the first one becomes where it is at. Takes the references, whatever it returns:
+ * 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
+int hf_catalog_add_target(struct hf_exchange *exchange, const struct hf_target_tool *target);
+
 /* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. In a long list
  * only the first names are looked at: the loop has others to serve. */
 int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out);

@@ -13,7 +13,7 @@ static void timer_due(struct hf_timer *timer) {
   struct hf_exchange *exchange = HF_CONTAINER_OF(timer, struct hf_exchange, timer);
   if (exchange->stage == HF_STAGE_CALLING) {
     hf_pipeline_timer(exchange);
-  } else if (exchange->stage == HF_STAGE_WAITING) {
+  } else if (exchange->stage == HF_STAGE_WAITING || exchange->stage == HF_STAGE_HELD) {
     exchange->wait_over = true;
     exchange->resume(exchange);
   }
@@ -35,6 +35,28 @@ static int copy_headers(struct hf_exchange *exchange, const struct hf_reply *rep
   return exchange->headers ? 0 : HF_ERR_NOMEM;
 }
 
+struct hf_str hf_exchange_principal(const struct hf_exchange *exchange) {
+  const char *name = exchange->principal ? exchange->principal : exchange->client->principal;
+  return name ? hf_str_from(name) : HF_STR("");
+}
+
+bool hf_exchange_identify(struct hf_exchange *exchange) {
+  return exchange->has_fingerprint;
+}
+
+void hf_exchange_disown(struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  struct hf_client *nobody = client->gateway->nobody;
+  if (client->principal && !exchange->principal)
+    exchange->principal = hf_strndup(client->principal, strlen(client->principal));
+  hf_question_void(exchange, NULL);
+  hf_list_remove(&exchange->link);
+  hf_list_push_back(&nobody->exchanges, &exchange->link);
+  client->exchange_count--;
+  nobody->exchange_count++;
+  exchange->client = nobody;
+}
+
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply) {
   struct hf_gateway *gateway = client->gateway;
   struct hf_exchange *exchange = hf_calloc(1, sizeof *exchange);
@@ -45,9 +67,15 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
     return NULL;
   }
   hf_list_init(&exchange->waiting);
-  hf_list_init(&exchange->at_instance);
+  hf_list_init(&exchange->follower);
+  for (size_t i = 0; i < HF_LIVE_MAX; i++) {
+    hf_list_init(&exchange->live[i].at_instance);
+    exchange->live[i].exchange = exchange;
+  }
+  exchange->target = &exchange->nowhere;
   hf_list_init(&exchange->job.link);
   hf_arena_init(&exchange->arena, EXCHANGE_ARENA_MAX);
+  hf_buf_init(&exchange->substitute, ANSWER_MAX);
   exchange->client = client;
   exchange->reply = reply;
   exchange->started = gateway->loop->now;
@@ -73,11 +101,13 @@ static void detach(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   if (exchange->stage == HF_STAGE_LISTENING)
     hf_subscription_forget_listen(exchange);
-  hf_question_void(exchange);
+  hf_question_void(exchange, NULL);
   exchange->stage = HF_STAGE_DONE;
+  hf_pipeline_left(exchange);
   hf_list_remove(&exchange->link);
   hf_list_remove(&exchange->waiting);
-  hf_list_remove(&exchange->at_instance);
+  for (size_t i = 0; i < HF_LIVE_MAX; i++)
+    hf_list_remove(&exchange->live[i].at_instance);
   hf_job_cancel(&exchange->job);
   hf_timer_stop(gateway->loop, &exchange->timer);
   exchange->client->exchange_count--;
@@ -92,8 +122,14 @@ static void release(struct hf_exchange *exchange) {
     return;
   struct hf_gateway *gateway = exchange->client->gateway;
   hf_timer_deinit(gateway->loop, &exchange->timer);
-  hf_settings_free(exchange->target.config);
-  hf_instance_unref(exchange->target.instance);
+  for (size_t i = 0; i < exchange->target_count; i++) {
+    hf_settings_free(exchange->targets[i].config);
+    hf_instance_unref(exchange->targets[i].instance);
+  }
+  hf_settings_free(exchange->config);
+  hf_free(exchange->principal);
+  hf_message_deinit(&exchange->kept);
+  hf_buf_deinit(&exchange->substitute);
   hf_message_deinit(&exchange->request);
   hf_arena_deinit(&exchange->arena);
   hf_free(exchange);
@@ -185,6 +221,13 @@ void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)
   exchange->stage = HF_STAGE_WAITING;
   hf_list_push_back(&gateway->waiting, &exchange->waiting);
   hf_timer_set(gateway->loop, &exchange->timer, hf_time_add(gateway->loop->now, wait));
+}
+
+void hf_exchange_hold(struct hf_exchange *exchange, hf_time until, void (*resume)(struct hf_exchange *exchange)) {
+  exchange->resume = resume;
+  exchange->stage = HF_STAGE_HELD;
+  exchange->wait_over = false;
+  hf_timer_set(exchange->client->gateway->loop, &exchange->timer, until);
 }
 
 void hf_exchange_go_on(struct hf_exchange *exchange) {

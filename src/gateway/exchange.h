@@ -9,6 +9,7 @@
 #include "gateway/instance.h"
 #include "gateway/loop.h"
 #include "gateway/session.h"
+#include "gateway/store.h"
 #include "mcp/era.h"
 #include "mcp/message.h"
 #include "policy/call.h"
@@ -16,27 +17,43 @@
 enum hf_stage {
   HF_STAGE_NEW,
   HF_STAGE_WAITING,   /* for servers or lists; `resume` tries again */
+  HF_STAGE_HELD,      /* a stage before the call keeps it: it waits for the store, or for an equal call */
   HF_STAGE_CALLING,   /* in the pipeline */
   HF_STAGE_LISTENING, /* subscriptions/listen: open until one side ends it */
   HF_STAGE_DONE,
 };
 
-enum { HF_EXCHANGE_EVENTS_MAX = 4 };
+enum { HF_EXCHANGE_EVENTS_MAX = 6, HF_LIVE_MAX = 2 };
 
 struct hf_exchange;
 
-/* What a call is about, once it is known. */
+/* One provider that can answer a call, once it is known. In the exchange's arena. */
 struct hf_target_tool {
-  struct hf_instance *instance; /* a reference */
-  struct hf_settings *config;   /* a reference: what `policy` and `transient_errors` point into */
+  struct hf_instance *instance; /* a reference; NULL: none is known */
+  struct hf_settings *config;   /* a reference: what `policy` and the like point into */
   struct hf_provider_tool *breaker;
-  struct hf_str name; /* the server's own, or absent if it is not a matter of a name; in the exchange's arena */
+  struct hf_str name; /* the server's own, or absent if it is not a matter of a name */
   bool listed;        /* the name is one of the catalog, not of the caller's making */
+  bool configured;    /* its safety is the configuration's word, not an annotation's */
   enum hf_safety safety;
-  struct hf_param_headers headers; /* in the exchange's arena */
+  unsigned server; /* equal for the endpoints of one server */
+  struct hf_param_headers headers;
   const struct hf_policy *policy;
-  const struct hf_strings *transient_errors; /* likewise */
-  struct hf_str disabled_reason;             /* if there is no instance for that; borrowed from the settings */
+  char *principal;                         /* owned; of one that was disowned, else NULL */
+  const struct hf_tool_settings *tool;     /* never NULL once there is an instance */
+  const struct hf_route_provider *mapping; /* of a route, or NULL */
+  const struct hf_strings *transient_errors;
+  struct hf_str disabled_reason; /* if there is no instance for that; borrowed from the settings */
+};
+
+/* An attempt in flight. */
+struct hf_live {
+  struct hf_list at_instance; /* in the list of its target's instance */
+  struct hf_exchange *exchange;
+  struct hf_target_tool *target;
+  struct hf_attempt_ref *ref; /* NULL: none is in flight here */
+  unsigned attempt;
+  uint64_t upstream_id;
 };
 
 struct hf_exchange {
@@ -58,24 +75,66 @@ struct hf_exchange {
   struct hf_header *headers;
   size_t header_count;
 
+  /* Who can answer it. */
+  struct hf_target_tool nowhere; /* until a provider is known */
+  struct hf_target_tool *target; /* the one that it is at; never NULL */
+  struct hf_target_tool *targets;
+  size_t target_count;
+  struct hf_settings *config;            /* a reference: what `route` and `tool` point into; NULL: that of the target */
+  const struct hf_route_settings *route; /* or NULL */
+  char *principal;                       /* owned; of one that was disowned, else NULL */
+  const struct hf_tool_settings
+      *tool;                  /* what holds for the whole call: the route's, or its tool's; NULL: no tools/call */
+  struct hf_call_hints hints; /* the caller's */
+  unsigned priority;
+
+  /* The stages before the call. */
+  unsigned stage_next;
+  struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */
+  bool has_fingerprint;
+  struct hf_str key;    /* idempotency key, or absent */
+  int64_t key_first_ms; /* wall clock: when it was first sent; 0: never before */
+  bool key_given;       /* the key is the caller's own word */
+  struct hf_flight *flight;
+  struct hf_list follower; /* in its flight's list, while HELD by it */
+  struct hf_store_wait store_wait;
+  bool store_waits; /* the store has an answer to give */
+  bool intended;    /* there is an intent to be settled */
+
   /* In the pipeline. */
-  struct hf_list at_instance;
-  struct hf_target_tool target;
   struct hf_call call;
   struct hf_call_event events[HF_EXCHANGE_EVENTS_MAX]; /* that wait for their step */
   unsigned event_count;
   bool stepping;
   struct hf_job job;
-  struct hf_attempt_ref *ref; /* the attempt in flight */
-  unsigned attempt;
-  uint64_t upstream_id;
+  struct hf_live live[HF_LIVE_MAX];
   double progress; /* the highest the client has seen */
   bool has_progress;
-  const struct hf_message *response; /* during the step of its arrival */
+  const struct hf_message *response; /* of the newest attempt that brought one, while the call may pass it on */
+  unsigned response_attempt;
+  const struct hf_target_tool *response_target;
+  struct hf_message kept;       /* holds it over turns of the loop */
+  struct hf_check_call *check;  /* a status check under way */
+  struct hf_str sent_arguments; /* those of the last attempt, if they were not the caller's own */
+  struct hf_buf substitute;     /* the raw result of an answer that is not live, without marks */
+  struct hf_str joined;         /* id of the call whose answer this one shares, or absent; in the arena */
+  char letter_id[HF_LETTER_ID_MAX];
+  struct hf_trace *trace; /* what was decided, step by step; NULL: nobody listens */
+  bool replay;            /* of a dead letter: makes no new one */
+  bool is_check;          /* a status check of another call: neither cached, joined, degraded nor written down */
 
   /* LISTENING: what was asked for. */
   unsigned listens; /* bit per enum hf_list_kind */
 };
+
+/* Whose call it is; "" for nobody in particular. */
+struct hf_str hf_exchange_principal(const struct hf_exchange *exchange);
+
+/* Fills `fingerprint` in, once. Returns false if it cannot be told (no memory, arguments that say a member twice). */
+bool hf_exchange_identify(struct hf_exchange *exchange);
+
+/* Its client goes, and it goes on without one: as one of the gateway's own client. */
+void hf_exchange_disown(struct hf_exchange *exchange);
 
 /* Takes `request`. Returns it in the client's list, or NULL when out of memory (then `request` is untouched). */
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply);
@@ -93,6 +152,10 @@ int hf_exchange_status(int64_t code);
 
 /* Waits until something changes, at most `wait`, then calls `resume` again and again until it answers or goes on. */
 void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)(struct hf_exchange *exchange));
+
+/* A stage keeps it, at most until `until`, when `resume` is called with `wait_over` set; the stage's own event comes
+ * before, mostly, and calls hf_pipeline_go_on. */
+void hf_exchange_hold(struct hf_exchange *exchange, hf_time until, void (*resume)(struct hf_exchange *exchange));
 
 /* The waiting is over, whatever it brought. */
 void hf_exchange_go_on(struct hf_exchange *exchange);

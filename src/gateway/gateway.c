@@ -58,6 +58,35 @@ static int add_server(struct hf_gateway *gateway, struct hf_settings *config,
   return 0;
 }
 
+static void tell_nobody(struct hf_client *client, void *owner, struct hf_pieces *text) {
+  (void)client, (void)owner;
+  hf_pieces_deinit(text);
+}
+
+/* It is no client to be counted, announced to or closed. */
+static int open_nobody(struct hf_gateway *gateway) {
+  static const struct hf_client_ops ops = {tell_nobody};
+  const struct hf_client_options options = {.era = HF_ERA_LEGACY, .ops = &ops};
+  int r = hf_client_open(gateway, &options, &gateway->nobody);
+  if (r < 0)
+    return r;
+  hf_list_remove(&gateway->nobody->link);
+  gateway->client_count--;
+  return 0;
+}
+
+static void close_nobody(struct hf_gateway *gateway) {
+  if (!gateway->nobody)
+    return;
+  gateway->client_count++;
+  hf_client_close(gateway->nobody);
+  gateway->nobody = NULL;
+}
+
+void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
+  gateway->store = store;
+}
+
 int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
                    struct hf_gateway **ret_gateway) {
   struct hf_gateway *gateway = hf_calloc(1, sizeof *gateway);
@@ -77,9 +106,12 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
+  hf_traces_init(&gateway->traces);
   hf_job_init(&gateway->wake, wake_waiting);
   hf_job_init(&gateway->announce, announce_changes);
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
+  if (r == 0)
+    r = open_nobody(gateway);
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
     r = add_server(gateway, settings, &settings->servers[i]);
   if (r < 0) {
@@ -95,6 +127,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   if (!gateway)
     return;
   gateway->closing = true;
+  close_nobody(gateway);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers)
     server_free(HF_CONTAINER_OF(it, struct hf_server, link));
@@ -106,6 +139,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_names_deinit(&gateway->tool_names);
   hf_names_deinit(&gateway->prompt_names);
   hf_map_deinit(&gateway->by_name);
+  hf_traces_deinit(&gateway->traces);
   hf_metrics_deinit(&gateway->metrics);
   hf_settings_free(gateway->settings);
   hf_free(gateway);

@@ -13,6 +13,8 @@
 #include "gateway/loop.h"
 #include "gateway/metrics.h"
 #include "gateway/settings.h"
+#include "gateway/store.h"
+#include "gateway/traces.h"
 #include "gateway/upstream.h"
 #include "mcp/names.h"
 
@@ -38,12 +40,15 @@ struct hf_gateway {
   struct hf_names prompt_names;
   struct hf_list clients;
   size_t client_count;
-  struct hf_list waiting; /* exchanges that wait for servers or lists */
-  struct hf_job wake;     /* looks through them */
-  struct hf_job announce; /* tells clients what has changed */
+  struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
+  struct hf_store *store;   /* borrowed; NULL: there is none */
+  struct hf_list waiting;   /* exchanges that wait for servers or lists */
+  struct hf_job wake;       /* looks through them */
+  struct hf_job announce;   /* tells clients what has changed */
   struct hf_list subscriptions;
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
+  struct hf_traces traces;
   size_t calls; /* in flight */
   size_t own_instances;
   uint64_t next_id; /* upstream ids, question ids: never used twice */
@@ -60,6 +65,9 @@ struct hf_gateway {
 /* Takes `settings` on success. Copies `factory`. Returns 0, HF_ERR_NOMEM, or an error of the settings. */
 int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
                    struct hf_gateway **ret_gateway);
+
+/* Gives it what outlives it, before anything else; without one nothing does. Borrowed. */
+void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store);
 
 /* Starts what is to be started at once. */
 void hf_gateway_start(struct hf_gateway *gateway);

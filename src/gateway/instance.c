@@ -7,6 +7,7 @@
 #include "gateway/own_request.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
+#include "gateway/route.h"
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 #include "mcp/log_level.h"
@@ -35,7 +36,7 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
   instance->refs = 1;
   instance->log_level = -1;
   hf_list_init(&instance->link);
-  hf_list_init(&instance->exchanges);
+  hf_list_init(&instance->attempts);
   hf_job_init(&instance->end, end_stopped);
   hf_job_init(&instance->renewal, renewal_due);
 
@@ -347,6 +348,8 @@ void hf_instance_message(struct hf_instance *instance, const struct hf_message *
 
 void hf_instance_listed(struct hf_instance *instance, enum hf_list_kind kind, bool changed) {
   hf_catalog_learn(instance, kind);
+  if (kind == HF_LIST_TOOLS && changed)
+    hf_route_check(instance->gateway);
   if (changed && !instance->retired)
     hf_gateway_list_changed(instance->gateway, instance, kind);
   hf_gateway_wake(instance->gateway);

@@ -47,8 +47,8 @@ struct hf_instance {
   struct hf_job renewal;         /* of it, since more is wanted */
 
   struct hf_listing lists[HF_LIST_COUNT];
-  struct hf_list exchanges; /* that call here */
-  int log_level;            /* the one last asked for, or -1 */
+  struct hf_list attempts; /* struct hf_live: in flight here */
+  int log_level;           /* the one last asked for, or -1 */
 };
 
 /* Opens one, IDLE. `client` NULL: shared. Returns 0 and owned with one reference, or an error of the factory. */

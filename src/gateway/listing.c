@@ -116,6 +116,16 @@ static int read_headers(struct hf_listing *listing, struct hf_item *item) {
   return HF_ERR_INVALID;
 }
 
+/* The member's place in `copy`, the item's own text. */
+static struct hf_str member_of_copy(const struct hf_json_doc *doc, uint32_t node, struct hf_str name,
+                                    struct hf_str copy) {
+  uint32_t value;
+  if (hf_json_member(doc, node, name, &value) < 0)
+    return (struct hf_str){NULL, 0};
+  struct hf_str span = hf_json_span(doc, value);
+  return (struct hf_str){copy.ptr + (span.ptr - hf_json_span(doc, node).ptr), span.len};
+}
+
 /* Adds one element of a page. HF_ERR_INVALID and HF_ERR_EXISTS concern this item alone. */
 static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, uint32_t node) {
   struct hf_items *items = &listing->next;
@@ -143,6 +153,8 @@ static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, u
     return HF_ERR_EXISTS;
   if (listing->kind == HF_LIST_TOOLS) {
     item.annotated = annotated_safety(doc, node);
+    item.schema = member_of_copy(doc, node, HF_STR("inputSchema"), item.raw);
+    item.output_schema = member_of_copy(doc, node, HF_STR("outputSchema"), item.raw);
     r = read_headers(listing, &item);
     if (r < 0)
       return r;

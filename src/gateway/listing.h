@@ -18,10 +18,12 @@ enum hf_list_kind { HF_LIST_TOOLS, HF_LIST_PROMPTS, HF_LIST_RESOURCES, HF_LIST_T
 enum { HF_LIST_PAGES_MAX = 1000, HF_LIST_ITEMS_MAX = 10000, HF_LIST_BYTES_MAX = 64 << 20 };
 
 struct hf_item {
-  struct hf_str key;               /* its name or URI, unescaped */
-  struct hf_str raw;               /* the whole object */
-  struct hf_str raw_key;           /* within `raw`: the value of the key, with its quotes */
-  enum hf_safety annotated;        /* of a tool: what its annotations say */
+  struct hf_str key;        /* its name or URI, unescaped */
+  struct hf_str raw;        /* the whole object */
+  struct hf_str raw_key;    /* within `raw`: the value of the key, with its quotes */
+  enum hf_safety annotated; /* of a tool: what its annotations say */
+  struct hf_str schema;     /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
+  struct hf_str output_schema;
   struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
 };
 

@@ -1,8 +1,12 @@
 #include "gateway/outcome.h"
 
+#include "gateway/catalog.h"
 #include "gateway/gateway.h"
+#include "gateway/relay.h"
 #include "mcp/compose.h"
 #include "json/write.h"
+
+#include <stdio.h>
 
 enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
 
@@ -10,15 +14,8 @@ enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 12
 enum { RPC_UPSTREAM_FAILED = -31000 };
 
 struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]) {
-  size_t len = 2;
-  text[0] = 'c';
-  text[1] = '-';
-  for (uint64_t rest = exchange->number; rest >= 16; rest >>= 4)
-    len++;
-  uint64_t rest = exchange->number;
-  for (size_t i = len + 1; i-- > 2; rest >>= 4)
-    text[i] = "0123456789abcdef"[rest & 15];
-  return (struct hf_str){text, len + 1};
+  int len = snprintf(text, HF_CALL_ID_MAX, "c-%llx", (unsigned long long)exchange->number);
+  return (struct hf_str){text, (size_t)len};
 }
 
 static hf_time to_ms(hf_time t) {
@@ -31,17 +28,25 @@ int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcom
   struct hf_json_writer w;
   hf_json_writer_init(&w, out);
   hf_json_write_object(&w);
-  hf_json_write_member_str(&w, "source", hf_str_from(hf_source_name(HF_SOURCE_LIVE)));
-  if (exchange->target.instance)
-    hf_json_write_member_str(&w, "provider", exchange->target.instance->settings->name);
+  hf_json_write_member_str(&w, "source", hf_str_from(hf_source_name(outcome->source)));
+  if (exchange->target->instance)
+    hf_json_write_member_str(&w, "provider", exchange->target->instance->settings->name);
   hf_json_write_member_int(&w, "attempts", outcome->attempts);
   hf_json_write_member_int(&w, "elapsedMs", to_ms(outcome->elapsed));
   if (failed) {
     hf_json_write_member_str(&w, "executed", hf_str_from(hf_executed_name(outcome->executed)));
     hf_json_write_member_str(&w, "reason", hf_str_from(hf_fault_name(outcome->fault)));
   }
+  if (outcome->source == HF_SOURCE_CACHE)
+    hf_json_write_member_int(&w, "ageMs", to_ms(outcome->age));
   if (failed && outcome->retry_after >= 0)
     hf_json_write_member_int(&w, "retryAfterMs", to_ms(outcome->retry_after));
+  if (outcome->end == HF_CALL_END_CHECKED)
+    hf_json_write_member_bool(&w, "checked", true);
+  if (outcome->letter == HF_LETTER_WRITTEN)
+    hf_json_write_member_str(&w, "deadLetterId", hf_str_from(exchange->letter_id));
+  if (exchange->joined.ptr)
+    hf_json_write_member_str(&w, "joined", exchange->joined);
   hf_json_write_member_str(&w, "call", hf_outcome_call_id(exchange, id));
   hf_json_write_object_end(&w);
   return hf_json_write_finish(&w);
@@ -93,6 +98,9 @@ static const char *executed_sentence(enum hf_executed executed) {
 }
 
 static const char *advice(const struct hf_outcome *outcome, enum hf_safety safety) {
+  if (outcome->letter == HF_LETTER_WRITTEN && outcome->executed == HF_EXECUTED_NO)
+    return "It is kept as a dead letter, which the person who runs the gateway can replay. You may try again later, or "
+           "go on without this tool.";
   if (outcome->executed == HF_EXECUTED_MAYBE && !hf_safety_allows_repeat(safety))
     return "It is not known to be safe to repeat, so it was not repeated. Find out whether it took effect before you "
            "call it again.";
@@ -116,7 +124,7 @@ static int append_cause(const struct hf_exchange *exchange, const struct hf_outc
                       hf_redirect_text(outcome->evidence.redirect));
   else if (outcome->evidence.http_status)
     r = hf_buf_printf(out, " (HTTP %d)", outcome->evidence.http_status);
-  const struct hf_instance *instance = exchange->target.instance;
+  const struct hf_instance *instance = exchange->target->instance;
   if (r == 0 && instance->reason &&
       (outcome->fault == HF_FAULT_UNREACHABLE || outcome->fault == HF_FAULT_MISCONFIGURED))
     r = hf_buf_printf(out, " (%.*s)", HF_STR_FMT(shown(hf_str_from(instance->reason), REASON_SHOWN_MAX)));
@@ -132,7 +140,7 @@ static int append_effort(const struct hf_outcome *outcome, struct hf_buf *out) {
 }
 
 int hf_outcome_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
-  const struct hf_target_tool *target = &exchange->target;
+  const struct hf_target_tool *target = exchange->target;
   char id[HF_CALL_ID_MAX];
   struct hf_str name = target->name.ptr ? target->name : hf_method_info(exchange->request.method)->name;
   int r =
@@ -144,24 +152,28 @@ int hf_outcome_text(const struct hf_exchange *exchange, const struct hf_outcome 
     r = append_effort(outcome, out);
   if (r == 0)
     r = hf_buf_printf(out, ". %s", executed_sentence(outcome->executed));
+  if (r == 0 && outcome->letter == HF_LETTER_FAILED)
+    r = hf_buf_append_str(out, HF_STR(" It could not be kept as a dead letter."));
   const char *next = advice(outcome, target->safety);
   if (r == 0 && next[0])
     r = hf_buf_printf(out, " %s", next);
   if (r == 0 && outcome->retry_after >= 0)
     r = hf_buf_printf(out, " It can be tried again in %.0f s.",
                       (double)(outcome->retry_after + HF_SECONDS(1) - 1) / (double)HF_SECONDS(1));
+  if (r == 0 && outcome->letter == HF_LETTER_WRITTEN)
+    r = hf_buf_printf(out, " [dead letter %s]", exchange->letter_id);
   return r ? r : hf_buf_printf(out, " [call %.*s]", HF_STR_FMT(hf_outcome_call_id(exchange, id)));
 }
 
 void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
   struct hf_gateway *gateway = exchange->client->gateway;
-  const struct hf_target_tool *target = &exchange->target;
+  const struct hf_target_tool *target = exchange->target;
   struct hf_str absent = {NULL, 0};
   struct hf_str server = target->instance ? target->instance->settings->name : absent;
   struct hf_str tool = target->name.ptr   ? target->name
                        : target->instance ? hf_method_info(exchange->request.method)->name
                                           : absent;
-  hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, HF_SOURCE_LIVE, outcome->fault,
+  hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, outcome->source, outcome->fault,
                    outcome->attempts, outcome->elapsed);
 
   char id[HF_CALL_ID_MAX];
@@ -171,11 +183,13 @@ void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *ou
     return;
   hf_log_event(gateway->loop->log, level, "call", HF_LOG_STR("call", hf_outcome_call_id(exchange, id)),
                HF_LOG_STR("provider", server), HF_LOG_STR("tool", tool), HF_LOG_INT("attempts", outcome->attempts),
-               HF_LOG_STR("source", hf_str_from(hf_source_name(HF_SOURCE_LIVE))),
+               HF_LOG_STR("source", hf_str_from(hf_source_name(outcome->source))),
                HF_LOG_STR("executed", hf_str_from(hf_executed_name(outcome->executed))),
                HF_LOG_STR("fault", good ? absent : hf_str_from(hf_fault_name(outcome->fault))),
                HF_LOG_STR("end", good ? absent : hf_str_from(hf_call_end_name(outcome->end))),
-               HF_LOG_STR("principal", hf_str_from(exchange->client->principal)),
+               HF_LOG_STR("route", exchange->route ? exchange->route->name : absent),
+               HF_LOG_STR("letter", outcome->letter == HF_LETTER_WRITTEN ? hf_str_from(exchange->letter_id) : absent),
+               HF_LOG_STR("joined", exchange->joined), HF_LOG_STR("principal", hf_exchange_principal(exchange)),
                HF_LOG_INT("ms", to_ms(outcome->elapsed)));
 }
 
@@ -228,6 +242,107 @@ static void answer(struct hf_exchange *exchange, const struct hf_outcome *outcom
     hf_exchange_error(exchange, rpc_code, text, hf_buf_str(&body));
   hf_buf_deinit(&marker);
   hf_buf_deinit(&body);
+}
+
+/* A result of the gateway's own making, marked. Ends the exchange. */
+static void answer_result(struct hf_exchange *exchange, struct hf_str result, const struct hf_outcome *outcome,
+                          struct hf_str text) {
+  struct hf_buf marker, marked, message;
+  hf_buf_init(&marker, OUTCOME_TEXT_MAX);
+  hf_buf_init(&marked, HF_MESSAGE_BYTES_MAX);
+  hf_buf_init(&message, HF_MESSAGE_BYTES_MAX);
+  struct hf_message made = {0};
+  struct hf_refusal refusal;
+  struct hf_pieces pieces;
+  hf_pieces_init(&pieces);
+  int r = hf_outcome_marker(exchange, outcome, &marker);
+  if (r == 0)
+    r = text.ptr ? hf_buf_append_str(&marked, result) : HF_ERR_INVALID;
+  if (r == 0)
+    r = hf_compose_result(&message, HF_STR("0"), hf_buf_str(&marked));
+  if (r == 0)
+    r = hf_message_decode(&message, &made, &refusal);
+  if (r == 0)
+    r = hf_relay_response(exchange, &made, (struct hf_str){NULL, 0}, &pieces);
+  if (r == 0)
+    hf_exchange_finish(exchange, 200, &pieces);
+  else
+    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("out of memory"), (struct hf_str){NULL, 0});
+  hf_pieces_deinit(&pieces);
+  hf_message_deinit(&made);
+  hf_buf_deinit(&message);
+  hf_buf_deinit(&marked);
+  hf_buf_deinit(&marker);
+}
+
+static int append_age(hf_time age, struct hf_buf *out) {
+  static const struct {
+    hf_time length;
+    const char *name;
+  } units[] = {{HF_SECONDS(86400), "day"}, {HF_SECONDS(3600), "hour"}, {HF_SECONDS(60), "minute"}};
+  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    if (age >= 2 * units[i].length)
+      return hf_buf_printf(out, "%lld %ss old", (long long)(age / units[i].length), units[i].name);
+  return hf_buf_printf(out, "%lld s old", (long long)(age / HF_SECONDS(1)));
+}
+
+/* What a model must know of an answer that is not live, before it reads it. */
+static int append_substitute_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome,
+                                  struct hf_buf *out) {
+  struct hf_str name = shown(exchange->request.name, NAME_SHOWN_MAX);
+  if (outcome->source == HF_SOURCE_CACHE) {
+    int r = hf_buf_printf(out, "[holdfast: this is a stored answer of '%.*s', ", HF_STR_FMT(name));
+    if (r == 0)
+      r = append_age(outcome->age, out);
+    if (r == 0)
+      r = outcome->fault == HF_FAULT_NONE
+              ? hf_buf_append_str(out, HF_STR("; the server was not asked again.]"))
+              : hf_buf_printf(out, "; no new one could be had: the server '%.*s' %s.]",
+                              HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
+                              descriptions[outcome->fault]);
+    return r;
+  }
+  if (exchange->tool->degraded == HF_DEGRADED_EXPLICIT)
+    return hf_buf_printf(
+        out,
+        "'%.*s' is unavailable: the server '%.*s' %s. %s Tell the user, and ask how to go on: wait and "
+        "try again later, use another tool, or go on without it.",
+        HF_STR_FMT(name), HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
+        descriptions[outcome->fault], executed_sentence(outcome->executed));
+  return hf_buf_printf(out,
+                       "[holdfast: '%.*s' could not be asked (the server '%.*s' %s); this is a configured stand-in, "
+                       "not its answer.]",
+                       HF_STR_FMT(name), HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
+                       descriptions[outcome->fault]);
+}
+
+void hf_outcome_answer_substitute(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  struct hf_buf text;
+  hf_buf_init(&text, OUTCOME_TEXT_MAX);
+  (void)append_substitute_text(exchange, outcome, &text);
+  answer_result(exchange, hf_buf_str(&exchange->substitute), outcome, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+}
+
+void hf_outcome_answer_checked(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  const struct hf_target_tool *target = exchange->target;
+  const struct hf_item *item = hf_catalog_item(target);
+  struct hf_buf text, result;
+  hf_buf_init(&text, OUTCOME_TEXT_MAX);
+  hf_buf_init(&result, OUTCOME_MESSAGE_MAX);
+  (void)hf_buf_printf(
+      &text,
+      "'%.*s' was executed. Its own answer was lost: the server '%.*s' %s. But '%.*s' says that it took "
+      "effect. Don't call it again.",
+      HF_STR_FMT(shown(target->name, NAME_SHOWN_MAX)),
+      HF_STR_FMT(shown(target->instance->settings->name, NAME_SHOWN_MAX)), descriptions[outcome->fault],
+      HF_STR_FMT(shown(target->tool->reconcile.tool.tool, NAME_SHOWN_MAX)));
+  /* Clients hold a result without isError against the output schema, and nobody has the value that it asks for. */
+  bool promised = item && item->output_schema.ptr;
+  (void)hf_buf_printf(&result, "{\"content\":[]%s}", promised ? ",\"isError\":true" : "");
+  answer_result(exchange, hf_buf_str(&result), outcome, hf_buf_str(&text));
+  hf_buf_deinit(&result);
+  hf_buf_deinit(&text);
 }
 
 void hf_outcome_answer_failure(struct hf_exchange *exchange, const struct hf_outcome *outcome) {

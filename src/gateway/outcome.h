@@ -18,11 +18,19 @@ void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *ou
  * Ends the exchange. */
 void hf_outcome_answer_failure(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 
+/* Answers with `exchange->substitute`, the raw result of an answer that is not live, marked as what it is. Ends the
+ * exchange. */
+void hf_outcome_answer_substitute(struct hf_exchange *exchange, const struct hf_outcome *outcome);
+
+/* Answers a call whose own answer was lost, and which a status check says has run: with what the check said. Ends the
+ * exchange. */
+void hf_outcome_answer_checked(struct hf_exchange *exchange, const struct hf_outcome *outcome);
+
 /* Answers a request that never became a call (unknown tool, limit): `executed` is no. Ends the exchange. */
 void hf_outcome_answer_refusal(struct hf_exchange *exchange, enum hf_fault fault, int rpc_code, struct hf_str text);
 
-/* "c-1a2b": the call id in log, marker and status. */
-enum { HF_CALL_ID_MAX = 24 };
+/* "c-9f86d0811a2b": the call id in log, marker and status. Each gateway counts from where chance begins. */
+enum { HF_CALL_ID_MAX = 32 };
 struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]);
 
 #endif

@@ -1,22 +1,36 @@
 #include "gateway/pipeline.h"
 
+#include "gateway/check.h"
 #include "gateway/outcome.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
+#include "gateway/stage.h"
 #include "gateway/subscription.h"
+#include "json/template.h"
 
 #include <assert.h>
 
-enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16 };
+enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16, ARGUMENTS_MAX = 64 << 20 };
+
+/* In their order on the way to the server. */
+static const struct hf_stage_row stages[] = {
+    {NULL, NULL, NULL},
+};
+enum { STAGE_COUNT = sizeof stages / sizeof stages[0] };
 
 struct hf_exchange *hf_pipeline_waiter_exchange(struct hf_waiter *waiter) {
   struct hf_call *call = HF_CONTAINER_OF(waiter, struct hf_call, waiter);
   return HF_CONTAINER_OF(call, struct hf_exchange, call);
 }
 
-static void report(struct hf_exchange *exchange, const struct hf_report *what) {
-  struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT, .report = {exchange->target.breaker, *what}};
-  hf_instance_step(exchange->target.instance, &event);
+static struct hf_target_tool *target_at(struct hf_exchange *exchange, unsigned index) {
+  return &exchange->targets[index];
+}
+
+static void report(struct hf_exchange *exchange, unsigned provider, const struct hf_report *what) {
+  const struct hf_target_tool *target = target_at(exchange, provider);
+  struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT, .report = {target->breaker, *what}};
+  hf_instance_step(target->instance, &event);
 }
 
 /* A permit that was granted to a call which no longer wants it goes back, and counts for nothing. */
@@ -25,21 +39,22 @@ static void return_unused_permits(struct hf_exchange *exchange) {
     const struct hf_call_event *event = &exchange->events[i];
     if (event->kind != HF_CALL_PERMIT_GRANTED)
       continue;
-    struct hf_report unused = {.permit = event->granted.permit, .blame = HF_BLAME_NOBODY, .retry_after = -1};
-    report(exchange, &unused);
+    struct hf_report unused = {
+        .permit = event->granted.permit, .blame = HF_BLAME_NOBODY, .retry_after = -1, .latency = -1};
+    report(exchange, (unsigned)(exchange->target - exchange->targets), &unused);
   }
   exchange->event_count = 0;
 }
 
 static void on_sent(void *ctx, size_t bytes, bool complete) {
-  struct hf_exchange *exchange = ctx;
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_SENT, .attempt = exchange->attempt, .sent = {bytes, complete}};
-  hf_pipeline_event(exchange, &event);
+  struct hf_live *live = ctx;
+  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_SENT, .attempt = live->attempt, .sent = {bytes, complete}};
+  hf_pipeline_event(live->exchange, &event);
 }
 
-static bool show_life(struct hf_exchange *exchange) {
-  struct hf_call_event event = {.kind = HF_CALL_SIGN_OF_LIFE, .attempt = exchange->attempt};
-  return hf_pipeline_event(exchange, &event);
+static bool show_life(struct hf_live *live) {
+  struct hf_call_event event = {.kind = HF_CALL_SIGN_OF_LIFE, .attempt = live->attempt};
+  return hf_pipeline_event(live->exchange, &event);
 }
 
 static void on_life(void *ctx) {
@@ -47,21 +62,22 @@ static void on_life(void *ctx) {
 }
 
 static void on_part(void *ctx) {
-  struct hf_exchange *exchange = ctx;
-  struct hf_call_event event = {.kind = HF_CALL_ANSWER_BYTES, .attempt = exchange->attempt};
-  hf_pipeline_event(exchange, &event);
+  struct hf_live *live = ctx;
+  struct hf_call_event event = {.kind = HF_CALL_ANSWER_BYTES, .attempt = live->attempt};
+  hf_pipeline_event(live->exchange, &event);
 }
 
 static void on_message(void *ctx, const struct hf_message *message) {
-  struct hf_exchange *exchange = ctx;
-  if (!show_life(exchange))
+  struct hf_live *live = ctx;
+  struct hf_exchange *exchange = live->exchange;
+  if (!show_life(live))
     return;
   if (message->kind == HF_MESSAGE_REQUEST) {
-    hf_question_ask(exchange->target.instance, exchange, message);
+    hf_question_ask(live->target->instance, live, message);
     return;
   }
   if (message->method != HF_METHOD_PROGRESS && message->method != HF_METHOD_LOG_MESSAGE) {
-    hf_instance_message(exchange->target.instance, message);
+    hf_instance_message(live->target->instance, message);
     return;
   }
   struct hf_pieces text;
@@ -77,8 +93,8 @@ static bool is_pending(const struct hf_message *response) {
   return type.ptr && !hf_str_equal(type, HF_STR("\"complete\""));
 }
 
-static bool matches_transient(const struct hf_exchange *exchange, const struct hf_message *response) {
-  const struct hf_strings *patterns = exchange->target.transient_errors;
+static bool matches_transient(const struct hf_target_tool *target, const struct hf_message *response) {
+  const struct hf_strings *patterns = target->transient_errors;
   struct hf_str content = hf_message_raw(response, HF_FIELD_CONTENT);
   for (size_t i = 0; patterns && content.ptr && i < patterns->count; i++)
     if (hf_pattern_inside(patterns->item[i], content))
@@ -86,81 +102,132 @@ static bool matches_transient(const struct hf_exchange *exchange, const struct h
   return false;
 }
 
-static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
-  struct hf_exchange *exchange = ctx;
-  exchange->ref = NULL;
-  hf_question_void(exchange);
+static void land(struct hf_live *live) {
+  live->ref = NULL;
+  hf_list_remove(&live->at_instance);
+  hf_question_void(live->exchange, live);
+}
 
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = exchange->attempt};
+static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  struct hf_live *live = ctx;
+  struct hf_exchange *exchange = live->exchange;
+  land(live);
+
+  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
   event.done.evidence = *evidence;
   if (!response || response->kind == HF_MESSAGE_ERROR) {
     event.done.result = HF_ATTEMPT_FAULT;
   } else if (response->is_error) {
     event.done.result = HF_ATTEMPT_FAULT;
     event.done.evidence.kind = HF_EVIDENCE_TOOL_ERROR;
-    event.done.evidence.matches_transient = matches_transient(exchange, response);
+    event.done.evidence.matches_transient = matches_transient(live->target, response);
   } else {
     event.done.result = is_pending(response) ? HF_ATTEMPT_PENDING : HF_ATTEMPT_SUCCESS;
   }
   exchange->response = response;
+  exchange->response_attempt = live->attempt;
+  exchange->response_target = live->target;
   assert(!exchange->stepping);
   hf_pipeline_event(exchange, &event); /* the exchange may be gone now, but not if it goes on */
 }
 
 static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done, on_part};
 
-static void attempt_failed_here(struct hf_exchange *exchange, enum hf_evidence_kind kind) {
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = exchange->attempt};
+static void attempt_failed_here(struct hf_live *live, enum hf_evidence_kind kind) {
+  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
   event.done.result = HF_ATTEMPT_FAULT;
   event.done.evidence = HF_EVIDENCE(kind);
-  hf_pipeline_post(exchange, &event);
+  hf_pipeline_post(live->exchange, &event);
 }
 
 /* Headers that repeat arguments are computed from what is sent; those that the schema doesn't know pass as they came.
  */
-static int collect_headers(struct hf_exchange *exchange, struct hf_header ret_header[HF_PARAM_HEADERS_MAX]) {
-  const struct hf_param_headers *known = &exchange->target.headers;
-  int count = hf_param_headers_compute(known, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS), &exchange->arena,
-                                       ret_header);
-  for (size_t i = 0; count >= 0 && count < HF_PARAM_HEADERS_MAX && i < exchange->header_count; i++)
+static int collect_headers(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str arguments,
+                           struct hf_header ret_header[HF_PARAM_HEADERS_MAX]) {
+  const struct hf_param_headers *known = &target->headers;
+  int count = hf_param_headers_compute(known, arguments, &exchange->arena, ret_header);
+  for (size_t i = 0; count >= 0 && !target->mapping && count < HF_PARAM_HEADERS_MAX && i < exchange->header_count; i++)
     if (!hf_param_headers_know(known, exchange->headers[i].name))
       ret_header[count++] = exchange->headers[i];
   return count;
 }
 
-static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
-  struct hf_instance *instance = exchange->target.instance;
-  exchange->attempt = action->start.attempt;
-  exchange->response = NULL; /* that of the attempt before is not this one's */
-  exchange->upstream_id = hf_gateway_next_id(instance->gateway);
+static struct hf_live *free_live(struct hf_exchange *exchange) {
+  struct hf_live *live = exchange->live;
+  while (live->ref)
+    live++;
+  assert(live < exchange->live + HF_LIVE_MAX);
+  return live;
+}
+
+/* What is sent in place of the caller's arguments, in the exchange's arena, or the caller's. */
+static int map_arguments(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str *ret_raw) {
+  *ret_raw = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+  if (!target->mapping || !target->mapping->arguments.ptr)
+    return 0;
+  struct hf_buf mapped;
+  hf_buf_init(&mapped, ARGUMENTS_MAX);
+  int r = hf_template_fill(target->mapping->arguments, ret_raw->ptr ? *ret_raw : HF_STR("{}"), &mapped);
+  if (r == 0) {
+    *ret_raw = hf_arena_copy(&exchange->arena, hf_buf_str(&mapped));
+    r = ret_raw->ptr ? 0 : HF_ERR_NOMEM;
+  }
+  hf_buf_deinit(&mapped);
+  return r;
+}
+
+static int send_request(struct hf_live *live, const struct hf_call_action *action) {
+  struct hf_exchange *exchange = live->exchange;
+  struct hf_instance *instance = live->target->instance;
+  struct hf_str arguments;
+  int r = map_arguments(exchange, live->target, &arguments);
+  if (r < 0)
+    return r;
+  exchange->sent_arguments = arguments;
   struct hf_header params[HF_PARAM_HEADERS_MAX];
-  int param_count = collect_headers(exchange, params);
+  int param_count = collect_headers(exchange, live->target, arguments, params);
+  if (param_count < 0)
+    return param_count;
   struct hf_pieces text;
   hf_pieces_init(&text);
-  int r = param_count < 0 ? param_count : hf_relay_request(exchange, exchange->upstream_id, &text);
+  r = hf_relay_request(exchange, live, arguments, &text);
   if (r == 0) {
     struct hf_upstream_request request = {
-        .id = exchange->upstream_id,
+        .id = live->upstream_id,
         .method = exchange->request.method,
         .text = &text,
-        .name = exchange->target.name.ptr ? exchange->target.name : exchange->request.uri,
+        .name = live->target->name.ptr ? live->target->name : exchange->request.uri,
         .params = params,
         .param_count = (size_t)param_count,
         .new_session = action->start.new_session,
         .connect_by = action->start.connect_by,
         .events = &attempt_events,
-        .ctx = exchange,
+        .ctx = live,
     };
-    r = instance->upstream->ops->request(instance->upstream, &request, &exchange->ref);
+    r = instance->upstream->ops->request(instance->upstream, &request, &live->ref);
   }
   hf_pieces_deinit(&text);
-  if (r < 0) {
-    exchange->ref = NULL;
-    attempt_failed_here(exchange, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED : HF_EVIDENCE_LOCAL_LIMIT);
-  }
+  return r;
 }
 
-static void abort_attempt(struct hf_exchange *exchange, enum hf_abort_reason reason) {
+static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
+  struct hf_live *live = free_live(exchange);
+  live->target = target_at(exchange, action->provider);
+  live->attempt = action->start.attempt;
+  live->upstream_id = hf_gateway_next_id(exchange->client->gateway);
+  exchange->target = live->target;
+  if (exchange->response_attempt != action->start.attempt)
+    exchange->response = NULL; /* that of the attempt before is not this one's */
+  int r = send_request(live, action);
+  if (r == 0) {
+    hf_list_push_back(&live->target->instance->attempts, &live->at_instance);
+    return;
+  }
+  live->ref = NULL;
+  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED : HF_EVIDENCE_LOCAL_LIMIT);
+}
+
+static void abort_attempt(struct hf_exchange *exchange, const struct hf_call_abort *what) {
   static const struct hf_str texts[] = {
       [HF_ABORT_CONNECT] = HF_STR("no connection in time"),
       [HF_ABORT_IDLE] = HF_STR("no sign of life for too long"),
@@ -169,39 +236,91 @@ static void abort_attempt(struct hf_exchange *exchange, enum hf_abort_reason rea
       [HF_ABORT_CANCELLED] = HF_STR("cancelled by the client"),
       [HF_ABORT_HEDGED] = HF_STR("another attempt has answered"),
   };
-  struct hf_upstream *upstream = exchange->target.instance->upstream;
-  if (exchange->ref)
-    upstream->ops->abort(upstream, exchange->ref, texts[reason]);
-  exchange->ref = NULL;
-  hf_question_void(exchange);
+  for (size_t i = 0; i < HF_LIVE_MAX; i++) {
+    struct hf_live *live = &exchange->live[i];
+    if (!live->ref || live->attempt != what->attempt)
+      continue;
+    struct hf_upstream *upstream = live->target->instance->upstream;
+    upstream->ops->abort(upstream, live->ref, texts[what->reason]);
+    land(live);
+  }
 }
 
 /* A legacy client cannot be asked in the modern way. */
-static bool can_carry(const struct hf_exchange *exchange) {
-  return exchange->era == HF_ERA_MODERN || exchange->target.instance->era != HF_ERA_MODERN ||
-         !is_pending(exchange->response);
+static bool can_carry(const struct hf_exchange *exchange, const struct hf_message *response) {
+  return exchange->era == HF_ERA_MODERN || !is_pending(response);
 }
 
-static void pass_answer_on(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+/* The answer as the route gives it. Returns the message to pass on, `ret_mapped` if it had to be made. */
+static const struct hf_message *map_result(const struct hf_target_tool *target, const struct hf_message *response,
+                                           struct hf_message *ret_mapped) {
+  *ret_mapped = (struct hf_message){0};
+  if (!target || !target->mapping || !target->mapping->result.ptr || response->kind != HF_MESSAGE_RESULT ||
+      response->is_error || is_pending(response))
+    return response;
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  struct hf_refusal refusal;
+  int r = hf_buf_append_str(&text, HF_STR("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":"));
+  if (r == 0)
+    r = hf_template_fill(target->mapping->result, hf_message_raw(response, HF_FIELD_RESULT), &text);
+  if (r == 0)
+    r = hf_buf_append_str(&text, HF_STR("}"));
+  if (r == 0)
+    r = hf_message_decode(&text, ret_mapped, &refusal);
+  hf_buf_deinit(&text);
+  return r == 0 ? ret_mapped : NULL;
+}
+
+static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message *response,
+                           const struct hf_outcome *outcome) {
   struct hf_buf marker;
   hf_buf_init(&marker, 4096);
   struct hf_str absent = {NULL, 0};
   bool marked = exchange->request.method == HF_METHOD_TOOLS_CALL && hf_outcome_marker(exchange, outcome, &marker) == 0;
   struct hf_pieces text;
   hf_pieces_init(&text);
-  int r = hf_relay_response(exchange, exchange->response, marked ? hf_buf_str(&marker) : absent, &text);
+  struct hf_message made;
+  const struct hf_message *mapped = map_result(exchange->target, response, &made);
+  int r = mapped ? hf_relay_response(exchange, mapped, marked ? hf_buf_str(&marker) : absent, &text) : HF_ERR_INVALID;
   if (r == 0) {
     hf_outcome_record(exchange, outcome);
-    bool good = exchange->response->kind == HF_MESSAGE_RESULT;
-    hf_exchange_finish(exchange, good ? 200 : hf_exchange_status(exchange->response->error_code), &text);
+    bool good = response->kind == HF_MESSAGE_RESULT;
+    hf_exchange_finish(exchange, good ? 200 : hf_exchange_status(response->error_code), &text);
   } else {
     struct hf_outcome failed = *outcome;
     failed.fault = HF_FAULT_BAD_REPLY;
     hf_outcome_record(exchange, &failed);
     hf_outcome_answer_failure(exchange, &failed);
   }
+  hf_message_deinit(&made);
   hf_pieces_deinit(&text);
   hf_buf_deinit(&marker);
+}
+
+void hf_pipeline_answer(struct hf_exchange *exchange, const struct hf_message *response,
+                        const struct hf_outcome *outcome) {
+  struct hf_outcome told = *outcome;
+  if (response && can_carry(exchange, response)) {
+    pass_answer_on(exchange, response, outcome);
+    return;
+  }
+  if (response)
+    told.fault = HF_FAULT_INPUT_REQUIRED;
+  hf_outcome_record(exchange, &told);
+  if (told.source != HF_SOURCE_LIVE)
+    hf_outcome_answer_substitute(exchange, &told);
+  else if (told.end == HF_CALL_END_CHECKED)
+    hf_outcome_answer_checked(exchange, &told);
+  else
+    hf_outcome_answer_failure(exchange, &told);
+}
+
+static void tell_stages(struct hf_exchange *exchange, const struct hf_message *response,
+                        const struct hf_outcome *outcome) {
+  for (size_t i = 0; exchange->request.method == HF_METHOD_TOOLS_CALL && i < STAGE_COUNT; i++)
+    if (stages[i].landed)
+      stages[i].landed(exchange, response, outcome);
 }
 
 /* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
@@ -210,51 +329,82 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
   if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE && outcome->fault != HF_FAULT_NONE)
     hf_subscription_remove(exchange->client, exchange->request.uri);
   hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
+  if (outcome->attempts > 0 || outcome->fault != HF_FAULT_NONE)
+    exchange->target = target_at(exchange, outcome->provider);
+  bool answered = exchange->response && outcome->attempts > 0 && outcome->attempt == exchange->response_attempt &&
+                  outcome->fault != HF_FAULT_SESSION_LOST && outcome->source == HF_SOURCE_LIVE &&
+                  outcome->end != HF_CALL_END_CHECKED;
+  const struct hf_message *response = answered ? exchange->response : NULL;
+  tell_stages(exchange, response, outcome);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
   if (!exchange->reply || (outcome->end == HF_CALL_END_CANCELLED && !shutdown)) {
     hf_outcome_record(exchange, outcome);
     hf_exchange_end_cancelled(exchange);
     return;
   }
-  bool answered = exchange->response && outcome->attempts > 0 && outcome->attempt == exchange->attempt &&
-                  outcome->fault != HF_FAULT_SESSION_LOST;
-  if (answered && can_carry(exchange)) {
-    pass_answer_on(exchange, outcome);
+  hf_pipeline_answer(exchange, response, outcome);
+}
+
+/* The server's last answer is borrowed for the turn in which it came; a call that first looks for something better, or
+ * is written down, passes it on later. */
+static void keep_response(struct hf_exchange *exchange) {
+  if (!exchange->response || exchange->response == &exchange->kept)
+    return;
+  struct hf_refusal refusal;
+  struct hf_message kept;
+  if (hf_message_decode_copy(hf_message_bytes(exchange->response), &kept, &refusal) < 0) {
+    exchange->response = NULL;
     return;
   }
-  struct hf_outcome told = *outcome;
-  if (answered)
-    told.fault = HF_FAULT_INPUT_REQUIRED;
-  hf_outcome_record(exchange, &told);
-  hf_outcome_answer_failure(exchange, &told);
+  hf_message_deinit(&exchange->kept);
+  exchange->kept = kept;
+  exchange->response = &exchange->kept;
+}
+
+static void degrade(struct hf_exchange *exchange) {
+  struct hf_call_event event = {.kind = HF_CALL_DEGRADED};
+  event.degraded.source = HF_SOURCE_LIVE;
+  hf_pipeline_post(exchange, &event);
 }
 
 static void perform(struct hf_exchange *exchange, const struct hf_call_action *action) {
-  struct hf_instance *instance = exchange->target.instance;
   struct hf_provider_event event = {.waiter = &exchange->call.waiter};
   switch (action->kind) {
   case HF_CALL_ACQUIRE:
+    exchange->target = target_at(exchange, action->provider);
+    exchange->call.waiter.tool = exchange->target->breaker;
     event.kind = HF_PROVIDER_ACQUIRE;
-    hf_instance_step(instance, &event);
+    hf_instance_step(exchange->target->instance, &event);
     break;
   case HF_CALL_WITHDRAW:
     event.kind = HF_PROVIDER_WITHDRAW;
-    hf_instance_step(instance, &event);
+    hf_instance_step(target_at(exchange, action->provider)->instance, &event);
     break;
   case HF_CALL_START_ATTEMPT:
     start_attempt(exchange, action);
     break;
   case HF_CALL_ABORT_ATTEMPT:
-    abort_attempt(exchange, action->abort.reason);
+    abort_attempt(exchange, &action->abort);
     break;
   case HF_CALL_REPORT:
-    report(exchange, &action->report);
+    report(exchange, action->provider, &action->report);
     break;
   case HF_CALL_CHECK:
+    keep_response(exchange);
+    hf_check_start(exchange, target_at(exchange, action->provider), action->check_by);
+    break;
   case HF_CALL_ABORT_CHECK:
+    hf_check_abort(exchange);
+    break;
   case HF_CALL_DEGRADE:
+    keep_response(exchange);
+    degrade(exchange);
+    break;
   case HF_CALL_DEAD_LETTER:
-    break; /* not asked for */
+    keep_response(exchange);
+    exchange->target = target_at(exchange, action->outcome.provider);
+    hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE});
+    break;
   case HF_CALL_FINISH:
     finish(exchange, &action->outcome);
     break;
@@ -290,7 +440,8 @@ static bool run(struct hf_exchange *exchange) {
   struct hf_call_event event;
   while (exchange->stage == HF_STAGE_CALLING && pop(exchange, &event))
     step_once(exchange, &event);
-  exchange->response = NULL;
+  if (exchange->response != &exchange->kept)
+    exchange->response = NULL;
   exchange->stepping = false;
 
   if (exchange->stage == HF_STAGE_CALLING) {
@@ -326,20 +477,27 @@ void hf_pipeline_timer(struct hf_exchange *exchange) {
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_TIMER});
 }
 
+/* The call says when it is over: one that may have run can have to be written down first. */
 void hf_pipeline_cancel(struct hf_exchange *exchange) {
   exchange->stepping = true;
   step_once(exchange, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
   exchange->stepping = false;
-  return_unused_permits(exchange);
-  hf_exchange_drop(exchange);
+  run(exchange);
 }
 
 /* The caller's hints are read leniently: what cannot be read is no hint. */
-static struct hf_call_hints read_hints(const struct hf_exchange *exchange) {
-  struct hf_call_hints hints = {0};
+static void read_hint(const struct hf_json_doc *doc, struct hf_str name, int64_t *ret_value) {
+  uint32_t node;
+  int64_t value;
+  if (hf_json_member(doc, 0, name, &node) == 0 && hf_json_int64(hf_json_span(doc, node), &value) == 0 && value > 0 &&
+      value < INT32_MAX)
+    *ret_value = value;
+}
+
+static void read_hints(struct hf_exchange *exchange) {
   struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_META_CALL);
   if (!raw.ptr)
-    return hints;
+    return;
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_nodes = HINT_NODES_MAX;
   options.max_bytes = HINT_BYTES_MAX;
@@ -348,35 +506,100 @@ static struct hf_call_hints read_hints(const struct hf_exchange *exchange) {
   hf_json_scan_init(&scan, &options);
   if (hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0 && scan.nodes[0].type == HF_JSON_OBJECT) {
     struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
+    int64_t deadline = 0, attempts = 0, priority = 0;
+    read_hint(&doc, HF_STR("deadlineMs"), &deadline);
+    read_hint(&doc, HF_STR("maxAttempts"), &attempts);
+    read_hint(&doc, HF_STR("priority"), &priority);
+    exchange->hints.deadline = HF_MS(deadline);
+    exchange->hints.max_attempts = (unsigned)attempts;
+    if (priority > exchange->priority && priority <= HF_PRIORITY_LAST)
+      exchange->priority = (unsigned)priority;
     uint32_t node;
-    int64_t value;
-    if (hf_json_member(&doc, 0, HF_STR("deadlineMs"), &node) == 0 &&
-        hf_json_int64(hf_json_span(&doc, node), &value) == 0 && value > 0 && value < INT32_MAX)
-      hints.deadline = HF_MS(value);
-    if (hf_json_member(&doc, 0, HF_STR("maxAttempts"), &node) == 0 &&
-        hf_json_int64(hf_json_span(&doc, node), &value) == 0 && value > 0 && value < INT32_MAX)
-      hints.max_attempts = (unsigned)value;
+    bool allowed;
+    if (hf_json_member(&doc, 0, HF_STR("allowFallback"), &node) == 0 && hf_json_bool(&doc, node, &allowed) == 0)
+      exchange->hints.stay = !allowed;
   }
   hf_json_scan_deinit(&scan);
-  return hints;
 }
 
-void hf_pipeline_start(struct hf_exchange *exchange) {
-  const struct hf_target_tool *target = &exchange->target;
+/* A key that cannot be put into the request, or that the server has forgotten, protects from nothing. */
+static hf_time keyed_until(const struct hf_exchange *exchange, const struct hf_target_tool *target) {
+  const struct hf_loop *loop = exchange->client->gateway->loop;
+  if (!exchange->key.ptr || target->tool->key.place == HF_KEY_NONE)
+    return 0;
+  int64_t age_ms = exchange->key_first_ms ? loop->wall_ms - exchange->key_first_ms : 0;
+  hf_time left = target->tool->key.ttl - HF_MS(age_ms > 0 ? age_ms : 0);
+  return left > 0 ? hf_time_add(loop->now, left) : 0;
+}
+
+static struct hf_call_target call_target(const struct hf_exchange *exchange, const struct hf_target_tool *target) {
+  bool read_only = target->configured && target->safety == HF_SAFETY_READ_ONLY;
+  const struct hf_reconcile_settings *reconcile = &target->tool->reconcile;
+  return (struct hf_call_target){
+      .safety = target->safety,
+      .stateful = target->instance->settings->stateful,
+      .server = target->server,
+      .harmless = read_only,
+      .hedged = read_only && target->tool->hedge,
+      .keyed_until = target->safety == HF_SAFETY_KEYED ? keyed_until(exchange, target) : 0,
+      .check_time = reconcile->tool.server.ptr && !exchange->replay ? reconcile->timeout : 0,
+      .settle = reconcile->settle,
+  };
+}
+
+static bool may_degrade(const struct hf_exchange *exchange) {
+  const struct hf_tool_settings *tool = exchange->tool;
+  return tool && !exchange->is_check &&
+         (tool->cache.max_stale > 0 || tool->fallback.text.ptr || tool->fallback.structured.ptr ||
+          tool->degraded == HF_DEGRADED_EXPLICIT);
+}
+
+static void begin_call(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
-  struct hf_call_target call_target = {.safety = target->safety, .stateful = target->instance->settings->stateful};
+  const struct hf_target_tool *target = exchange->target;
+  struct hf_call_target targets[HF_CALL_TARGETS_MAX];
+  /* Whoever gave the state of a question must get its answer. */
+  size_t count = exchange->request.at[HF_FIELD_REQUEST_STATE] ? 1 : exchange->target_count;
+  for (size_t i = 0; i < count; i++)
+    targets[i] = call_target(exchange, target_at(exchange, (unsigned)i));
   struct hf_call_options options = {
       .timeout = target->policy->timeout,
       .retry = target->policy->retry,
-      .hints = read_hints(exchange),
-      .targets = &call_target,
-      .target_count = 1,
+      .hints = exchange->hints,
+      .targets = targets,
+      .target_count = count,
+      .priority = exchange->priority,
+      .degrades = may_degrade(exchange),
+      .letters = exchange->tool && !exchange->is_check ? exchange->tool->letters : HF_LETTER_OFF,
       .seed = hf_random_next(&gateway->loop->random),
   };
   exchange->stage = HF_STAGE_CALLING;
   hf_job_init(&exchange->job, run_job);
   hf_call_init(&exchange->call, &options);
-  exchange->call.waiter.tool = target->breaker;
-  hf_list_push_back(&target->instance->exchanges, &exchange->at_instance);
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_STARTED});
+}
+
+void hf_pipeline_go_on(struct hf_exchange *exchange) {
+  hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
+  exchange->stage = HF_STAGE_NEW;
+  bool staged = exchange->request.method == HF_METHOD_TOOLS_CALL && !exchange->is_check;
+  while (staged && exchange->stage_next < STAGE_COUNT) {
+    const struct hf_stage_row *row = &stages[exchange->stage_next++];
+    if (row->before && row->before(exchange) != HF_STAGE_PASS)
+      return;
+  }
+  begin_call(exchange);
+}
+
+void hf_pipeline_start(struct hf_exchange *exchange) {
+  exchange->priority = exchange->tool ? exchange->tool->priority : 0;
+  read_hints(exchange);
+  hf_pipeline_go_on(exchange);
+}
+
+void hf_pipeline_left(struct hf_exchange *exchange) {
+  for (size_t i = 0; i < STAGE_COUNT; i++)
+    if (stages[i].left)
+      stages[i].left(exchange);
+  hf_check_abort(exchange);
 }

@@ -38,13 +38,9 @@ static bool declared(const struct hf_client *client, enum hf_method method) {
 
 /* A child's requests carry nothing that says which call they belong to: with one client behind it, the call that was
  * sent last is the likeliest, and any is at the right client. One that is not at the server cannot be meant. */
-static struct hf_exchange *latest_exchange(struct hf_instance *instance) {
-  for (struct hf_list *it = instance->exchanges.prev; it != &instance->exchanges; it = it->prev) {
-    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, at_instance);
-    if (exchange->ref)
-      return exchange;
-  }
-  return NULL;
+static const struct hf_live *latest(const struct hf_instance *instance) {
+  return hf_list_empty(&instance->attempts) ? NULL
+                                            : HF_CONTAINER_OF(instance->attempts.prev, struct hf_live, at_instance);
 }
 
 static size_t count_open(const struct hf_client *client) {
@@ -55,7 +51,7 @@ static size_t count_open(const struct hf_client *client) {
 }
 
 static struct hf_question *question_new(struct hf_client *client, struct hf_instance *instance,
-                                        struct hf_exchange *exchange, struct hf_str server_id) {
+                                        const struct hf_live *live, struct hf_str server_id) {
   struct hf_question *question = hf_calloc(1, sizeof *question);
   if (!question)
     return NULL;
@@ -66,8 +62,8 @@ static struct hf_question *question_new(struct hf_client *client, struct hf_inst
   }
   question->client = client;
   question->instance = hf_instance_ref(instance);
-  question->exchange = exchange;
-  question->attempt = exchange ? exchange->attempt : 0;
+  question->exchange = live ? live->exchange : NULL;
+  question->attempt = live ? live->attempt : 0;
   question->id = hf_gateway_next_id(client->gateway);
   hf_list_push_back(&client->questions, &question->link);
   return question;
@@ -89,16 +85,16 @@ static void deliver(struct hf_question *question, struct hf_pieces *text) {
     hf_client_notify(question->client, text);
 }
 
-void hf_question_ask(struct hf_instance *instance, struct hf_exchange *exchange, const struct hf_message *message) {
-  struct hf_client *client = exchange && instance->client ? exchange->client : instance->client;
+void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
+  struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
   if (!client || !declared(client, message->method)) {
     refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
     return;
   }
-  if (!exchange)
-    exchange = latest_exchange(instance);
+  if (!live)
+    live = latest(instance);
   struct hf_question *question =
-      count_open(client) < HF_QUESTIONS_MAX ? question_new(client, instance, exchange, message->id) : NULL;
+      count_open(client) < HF_QUESTIONS_MAX ? question_new(client, instance, live, message->id) : NULL;
   if (!question) {
     refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("too many open requests to this client"));
     return;
@@ -169,11 +165,11 @@ static void tell_void(struct hf_question *question) {
   hf_buf_deinit(&text);
 }
 
-void hf_question_void(struct hf_exchange *exchange) {
+void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
-    if (question->exchange != exchange)
+    if (question->exchange != exchange || (live && question->attempt != live->attempt))
       continue;
     tell_void(question);
     question_free(question);

@@ -20,14 +20,15 @@ struct hf_question {
   char *server_id;              /* raw, owned */
 };
 
-/* A server's request. `exchange`: on whose stream it came, or NULL if the transport can't tell. Borrows `message`. */
-void hf_question_ask(struct hf_instance *instance, struct hf_exchange *exchange, const struct hf_message *message);
+/* A server's request. `live`: the attempt on whose stream it came, or NULL if the transport can't tell. Borrows
+ * `message`. */
+void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message);
 
 /* The client's response. */
 void hf_question_answer(struct hf_client *client, const struct hf_message *response);
 
-/* The attempt or call that they belong to is over. */
-void hf_question_void(struct hf_exchange *exchange);
+/* The attempt that they belong to is over; NULL: the whole call. */
+void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live);
 
 /* The client is gone: its servers are told that nobody answers. */
 void hf_question_close(struct hf_client *client);

@@ -21,7 +21,7 @@ static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange
   hf_json_writer_init(&w, &ref);
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, "type", HF_STR("ref/prompt"));
-  hf_json_write_member_str(&w, "name", exchange->target.name);
+  hf_json_write_member_str(&w, "name", exchange->target->name);
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
   if (r == 0)
@@ -32,19 +32,19 @@ static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange
 
 static int rename_target(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
   const struct hf_message *request = &exchange->request;
-  if (!exchange->target.name.ptr)
+  if (!exchange->target->name.ptr)
     return 0;
   if (request->method == HF_METHOD_COMPLETE)
     return replace_ref_name(rewrite, exchange);
-  if (request->name.ptr && !hf_str_equal(request->name, exchange->target.name))
-    hf_rewrite_set_name(rewrite, exchange->target.name);
+  if (request->name.ptr && !hf_str_equal(request->name, exchange->target->name))
+    hf_rewrite_set_name(rewrite, exchange->target->name);
   return 0;
 }
 
 /* A modern server wants to be told the version and capabilities in each request; a legacy one got them once, and might
  * take a modern client's for something of its own. */
 static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
-  const struct hf_instance *instance = exchange->target.instance;
+  const struct hf_instance *instance = exchange->target->instance;
   if (instance->era == HF_ERA_MODERN && exchange->era != HF_ERA_MODERN) {
     char raw[NUMBER_MAX];
     int n = snprintf(raw, sizeof raw, "\"%.*s\"", HF_STR_FMT(instance->version));
@@ -63,14 +63,32 @@ static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exc
   }
 }
 
-int hf_relay_request(const struct hf_exchange *exchange, uint64_t id, struct hf_pieces *ret_text) {
+/* Returns 0 or HF_ERR_INVALID: what is mapped must be an object, or nothing. */
+static int replace_arguments(struct hf_rewrite *rewrite, const struct hf_exchange *exchange, struct hf_str arguments) {
+  const struct hf_message *request = &exchange->request;
+  struct hf_str own = hf_message_raw(request, HF_FIELD_ARGUMENTS);
+  if (arguments.ptr == own.ptr)
+    return 0;
+  if (arguments.len == 0 || arguments.ptr[0] != '{')
+    return HF_ERR_INVALID;
+  if (own.ptr)
+    hf_rewrite_replace(rewrite, request->at[HF_FIELD_ARGUMENTS], arguments);
+  else
+    hf_rewrite_set_member(rewrite, request->at[HF_FIELD_PARAMS], HF_STR("arguments"), arguments);
+  return 0;
+}
+
+int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *live, struct hf_str arguments,
+                     struct hf_pieces *ret_text) {
   char digits[HF_DECIMAL_MAX];
-  struct hf_str raw = hf_str_decimal(id, digits);
+  struct hf_str raw = hf_str_decimal(live->upstream_id, digits);
 
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, &exchange->request);
   hf_rewrite_set_id(&rewrite, raw);
   int r = rename_target(&rewrite, exchange);
+  if (r == 0)
+    r = replace_arguments(&rewrite, exchange, arguments);
   cross_eras(&rewrite, exchange);
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));

@@ -8,8 +8,10 @@
 
 #include "gateway/exchange.h"
 
-/* The exchange's request for its target, under `id`. All return 0 or what hf_rewrite_finish returns. */
-int hf_relay_request(const struct hf_exchange *exchange, uint64_t id, struct hf_pieces *ret_text);
+/* The exchange's request as this attempt sends it; `arguments` in place of the caller's, if they are others. All return
+ * 0 or what hf_rewrite_finish returns. */
+int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *live, struct hf_str arguments,
+                     struct hf_pieces *ret_text);
 
 /* The server's answer for the client. `outcome` is the raw marker, or absent. */
 int hf_relay_response(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_str outcome,

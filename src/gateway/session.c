@@ -59,12 +59,13 @@ static void retire_own_instances(struct hf_client *client) {
 }
 
 void hf_client_close(struct hf_client *client) {
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &client->exchanges) {
-    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
+  while (!hf_list_empty(&client->exchanges)) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(client->exchanges.next, struct hf_exchange, link);
     if (exchange->reply)
       exchange->reply->exchange = NULL;
     exchange->reply = NULL;
+    if (client != client->gateway->nobody)
+      hf_exchange_disown(exchange);
     hf_exchange_cancel(exchange);
   }
   hf_question_close(client);
@@ -186,7 +187,7 @@ static void answer_unknown(struct hf_exchange *exchange) {
 /* resources/subscribe and its undoing are told to the server only for the first and by the last client. Returns 0,
  * HF_ERR_LIMIT or HF_ERR_NOMEM; `ret_news`: the server must hear of it. */
 static int subscribe_here(struct hf_exchange *exchange, bool *ret_news) {
-  struct hf_instance *instance = exchange->target.instance;
+  struct hf_instance *instance = exchange->target->instance;
   struct hf_str uri = exchange->request.uri;
   if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     hf_subscription_remove(exchange->client, uri);
@@ -199,7 +200,7 @@ static int subscribe_here(struct hf_exchange *exchange, bool *ret_news) {
 
 /* A modern server knows no such request: it hears of all URIs by one listen stream. */
 static void subscribe(struct hf_exchange *exchange) {
-  struct hf_instance *instance = exchange->target.instance;
+  struct hf_instance *instance = exchange->target->instance;
   bool news;
   if (subscribe_here(exchange, &news) < 0) {
     hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"), (struct hf_str){NULL, 0});
@@ -216,7 +217,7 @@ static void subscribe(struct hf_exchange *exchange) {
 static bool headers_agree(struct hf_exchange *exchange) {
   struct hf_error why = {0};
   if (!exchange->has_headers ||
-      hf_param_headers_check(&exchange->target.headers, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
+      hf_param_headers_check(&exchange->target->headers, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
                              exchange->headers, exchange->header_count, &exchange->arena, &why) != HF_ERR_INVALID)
     return true;
   hf_exchange_error(exchange, HF_RPC_HEADER_MISMATCH, hf_str_from(why.text), (struct hf_str){NULL, 0});
@@ -231,7 +232,7 @@ static void answer_disabled(struct hf_exchange *exchange) {
   (void)hf_buf_printf(&text,
                       "The server of '%.*s' is disabled (%.*s). Nothing was executed. Repeating the call won't help: "
                       "the person who runs the gateway has to mend this. Go on without it.",
-                      HF_STR_FMT(name), HF_STR_FMT(exchange->target.disabled_reason));
+                      HF_STR_FMT(name), HF_STR_FMT(exchange->target->disabled_reason));
   hf_outcome_answer_refusal(exchange, HF_FAULT_MISCONFIGURED, HF_RPC_INTERNAL_ERROR, hf_buf_str(&text));
   hf_buf_deinit(&text);
 }
