@@ -67,6 +67,7 @@ struct hf_evidence {
   bool says_session_lost; /* the answer's text speaks of an unknown, missing, expired or terminated session */
   bool listed_unexecuted; /* `http_status` is in the server's `notExecuted` */
   bool matches_transient; /* an `isError` text matches the tool's `transientErrors` */
+  bool child_dead;        /* the process that might still run it has ended */
 
   /* Filled in by hf_call_step from the attempt's own events; reporters leave them false. */
   bool handed_over; /* the last byte of the request was handed over */

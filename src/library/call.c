@@ -12,7 +12,7 @@ struct owned_call {
 };
 
 int hf_call_new(const struct hf_call_options *options, void *owner, struct hf_call **ret_call) {
-  if (options->target_count != 1)
+  if (options->target_count == 0 || options->target_count > HF_CALL_TARGETS_MAX)
     return HF_ERR_INVALID;
   struct owned_call *owned = hf_malloc(sizeof *owned);
   if (!owned)
@@ -24,7 +24,7 @@ int hf_call_new(const struct hf_call_options *options, void *owner, struct hf_ca
 }
 
 int hf_call_reset(struct hf_call *call, const struct hf_call_options *options) {
-  if (options->target_count != 1)
+  if (options->target_count == 0 || options->target_count > HF_CALL_TARGETS_MAX)
     return HF_ERR_INVALID;
   if (call->state != HF_CALL_STATE_NEW && !hf_call_finished(call))
     return HF_ERR_BUSY;

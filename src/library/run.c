@@ -139,7 +139,7 @@ int hf_run_new(struct hf_provider *provider, struct hf_provider_tool *tool, cons
   struct hf_run *run = hf_calloc(1, sizeof *run);
   if (!run)
     return HF_ERR_NOMEM;
-  struct hf_call_target target = {.safety = options->safety};
+  struct hf_call_target target = {.safety = options->safety, .keyed_until = HF_TIME_NEVER};
   struct hf_call_options call_options = {.timeout = options->timeout,
                                          .retry = options->retry,
                                          .hints = options->hints,
@@ -179,7 +179,7 @@ static void pass_time(struct hf_run *run, hf_time now) {
 /* When the attempt in flight ends, its connection standing. */
 static hf_time answer_limit(const struct hf_run *run) {
   struct hf_call connected = run->call;
-  connected.attempt.connected = true;
+  connected.attempt[0].connected = true;
   return hf_call_deadline(&connected);
 }
 

@@ -1,74 +1,102 @@
 #include "policy/call.h"
 
 #include "base/error.h"
+#include "policy/attempt.h"
+#include "policy/chain.h"
 #include "policy/jitter.h"
+#include "policy/orders.h"
 
 #include <assert.h>
-
-/* An attempt with less than this left cannot end well: not even a local tool answers faster through a process. */
-static const hf_time LEAST_ATTEMPT = HF_MS(10);
+#include <limits.h>
 
 /* A person who has not answered by then will not; the deadline runs on from here. */
 static const hf_time LONGEST_PAUSE = HF_SECONDS(3600);
 
+enum { IN_FLIGHT_MAX = sizeof((struct hf_call *)0)->attempt / sizeof(struct hf_attempt) };
+
+static unsigned priority_of(const struct hf_call_options *options) {
+  if (options->priority == 0)
+    return HF_PRIORITY_MIDDLE;
+  return options->priority < HF_PRIORITY_LAST ? options->priority : HF_PRIORITY_LAST;
+}
+
 void hf_call_init(struct hf_call *call, const struct hf_call_options *options) {
-  assert(options->target_count == 1);
+  const struct hf_call_hints *hints = &options->hints;
+  assert(options->target_count >= 1 && options->target_count <= HF_CALL_TARGETS_MAX);
   *call = (struct hf_call){
       .timeout = options->timeout,
       .retry = options->retry,
-      .target = options->targets[0],
       .random = options->seed,
+      .target_count = (unsigned)options->target_count,
+      .priority = priority_of(options),
+      .stay = hints->stay,
+      .degrades = options->degrades,
+      .max_attempts = hints->max_attempts ? hints->max_attempts : UINT_MAX,
+      .letters = options->letters,
       .evidence = HF_EVIDENCE(HF_EVIDENCE_NONE),
   };
   hf_list_init(&call->waiter.node);
-  const struct hf_call_hints *hints = &options->hints;
+  for (unsigned i = 0; i < call->target_count; i++)
+    call->targets[i] = options->targets[i];
+  call->visits[0].gone_to = true;
   if (call->retry.attempts == 0)
     call->retry.attempts = 1;
-  if (hints->max_attempts && hints->max_attempts < call->retry.attempts)
-    call->retry.attempts = hints->max_attempts;
+  if (call->max_attempts < call->retry.attempts)
+    call->retry.attempts = call->max_attempts;
   if (hints->deadline > 0 && hints->deadline < call->timeout.deadline) {
     call->timeout.deadline = hints->deadline;
     call->hinted_deadline = true;
   }
 }
 
-static struct hf_call_action *push(struct hf_call_actions *out, enum hf_call_action_kind kind) {
-  assert(out->len < HF_CALL_ACTIONS_MAX);
-  struct hf_call_action *action = &out->items[out->len++];
-  *action = (struct hf_call_action){.kind = kind};
-  return action;
+static const struct hf_call_target *target_of(const struct hf_call *call) {
+  return &call->targets[call->target];
+}
+
+static struct hf_visit *visit_of(struct hf_call *call) {
+  return &call->visits[call->target];
 }
 
 static void raise_executed(struct hf_call *call, enum hf_executed executed) {
+  struct hf_visit *visit = visit_of(call);
+  if (executed > visit->ran)
+    visit->ran = (uint8_t)executed;
   if (executed > call->executed)
     call->executed = executed;
 }
 
-static bool repeat_is_safe(const struct hf_call *call) {
-  return call->executed == HF_EXECUTED_NO || hf_safety_allows_repeat(call->target.safety);
+/* The other one of the two, if it is in flight. */
+static struct hf_attempt *other_than(struct hf_call *call, const struct hf_attempt *attempt) {
+  struct hf_attempt *other = attempt == &call->attempt[0] ? &call->attempt[1] : &call->attempt[0];
+  return other->in_flight ? other : NULL;
 }
 
-/* An attempt is cut short of the deadline only to make room for another one. */
-static bool attempt_is_limited(const struct hf_call *call) {
-  return hf_safety_allows_repeat(call->target.safety) && call->tries < call->retry.attempts;
+struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index) {
+  for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
+    if (call->attempt[i].in_flight && call->attempt[i].index == index)
+      return &call->attempt[i];
+  }
+  return NULL;
 }
 
-static hf_time attempt_limit(const struct hf_call *call) {
-  return attempt_is_limited(call) ? hf_time_add(call->attempt.started, call->timeout.attempt) : HF_TIME_NEVER;
-}
-
-static hf_time connect_limit(const struct hf_call *call) {
-  const struct hf_attempt *a = &call->attempt;
-  return a->connected || a->new_session ? HF_TIME_NEVER : hf_time_add(a->started, call->timeout.connect);
-}
-
-static hf_time idle_limit(const struct hf_call *call) {
-  return call->attempt.last_life == HF_TIME_NEVER ? HF_TIME_NEVER
-                                                  : hf_time_add(call->attempt.last_life, call->timeout.idle);
+static bool has_time(const struct hf_call *call, hf_time from) {
+  return hf_time_add(from, HF_LEAST_ATTEMPT) <= call->deadline;
 }
 
 static bool paused(const struct hf_call *call) {
-  return call->attempt.questions > 0;
+  return call->attempt[0].questions + call->attempt[1].questions > 0;
+}
+
+static hf_time running_deadline(const struct hf_call *call) {
+  if (paused(call))
+    return hf_time_add(call->paused_at, LONGEST_PAUSE);
+  hf_time at = hf_time_min(call->deadline, hf_attempt_hedge_time(call));
+  for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
+    const struct hf_attempt *a = &call->attempt[i];
+    if (a->in_flight)
+      at = hf_time_min(at, hf_attempt_limit(call, a).at);
+  }
+  return at;
 }
 
 hf_time hf_call_deadline(const struct hf_call *call) {
@@ -77,144 +105,287 @@ hf_time hf_call_deadline(const struct hf_call *call) {
   case HF_CALL_STATE_FINISHED:
     return HF_TIME_NEVER;
   case HF_CALL_STATE_ACQUIRING:
+  case HF_CALL_STATE_DEGRADING:
     return call->deadline;
   case HF_CALL_STATE_PAUSING:
-    return hf_time_min(call->resume_at, call->deadline);
+  case HF_CALL_STATE_SETTLING:
+  case HF_CALL_STATE_CHECKING:
+    return hf_time_min(call->wake_at, call->deadline);
+  case HF_CALL_STATE_BURYING:
+    return call->wake_at;
   case HF_CALL_STATE_RUNNING:
-    if (paused(call))
-      return hf_time_add(call->paused_at, LONGEST_PAUSE);
-    return hf_time_min(hf_time_min(call->deadline, attempt_limit(call)),
-                       hf_time_min(connect_limit(call), idle_limit(call)));
+    return running_deadline(call);
   }
   return HF_TIME_NEVER;
 }
 
-static void push_report(struct hf_call_actions *out, const struct hf_report *report) {
-  push(out, HF_CALL_REPORT)->report = *report;
+/* The attempt has lost against the other one: nobody's fault. */
+static void lose(struct hf_call *call, struct hf_attempt *a, struct hf_call_actions *out) {
+  if (a->complete)
+    raise_executed(call, HF_EXECUTED_MAYBE);
+  hf_orders_abort(call, a, HF_ABORT_HEDGED, out);
+  hf_orders_hand_back(call, call->target, &a->permit, out);
+  hf_attempt_end(a);
 }
 
-/* Hands the permit back with the verdict on the attempt that has just ended. What an earlier attempt was blamed for is
- * forgotten: a call counts once, with its last word. */
-static void report(struct hf_call *call, enum hf_blame blame, struct hf_call_actions *out) {
-  struct hf_report final = {.permit = call->permit, .blame = blame, .retry_after = call->evidence.retry_after};
-  push_report(out, &final);
-  call->has_permit = call->has_deferred = false;
-}
-
-/* Hands the permit back for the time of the pause. If no attempt follows after all, the verdict counts then. */
-static void report_deferred(struct hf_call *call, enum hf_blame blame, struct hf_call_actions *out) {
-  report(call, blame, out);
-  struct hf_report *pushed = &out->items[out->len - 1].report;
-  pushed->deferred = true;
-  /* A breaker whose probe this settles has moved on to a new generation by then, and counts it only once. */
-  call->has_deferred = blame == HF_BLAME_TOOL || blame == HF_BLAME_PROVIDER;
-  call->deferred = *pushed;
-  call->deferred.deferred = false;
-  call->deferred.permit.holds_slot = false;
-}
-
-static void finish(struct hf_call *call, enum hf_call_end end, enum hf_fault fault, struct hf_call_actions *out) {
-  if (call->has_deferred)
-    push_report(out, &call->deferred);
-  call->has_deferred = false;
-  call->state = HF_CALL_STATE_FINISHED;
-  push(out, HF_CALL_FINISH)->outcome = (struct hf_outcome){
-      .end = end,
-      .fault = fault,
+static struct hf_outcome outcome_of(const struct hf_call *call) {
+  return (struct hf_outcome){
+      .end = call->end,
+      .fault = call->fault,
       .executed = call->executed,
       .evidence = call->evidence,
+      .provider = call->provider,
       .attempts = call->attempts,
-      .attempt = call->attempt.index,
+      .attempt = call->last_attempt,
       .elapsed = call->now - call->started,
       .retry_after = call->evidence.retry_after,
+      .source = call->source,
+      .age = call->age,
+      .letter = call->letter,
   };
 }
 
-static void acquire(struct hf_call *call, struct hf_call_actions *out) {
-  struct hf_waiter *w = &call->waiter;
-  bool limited = hf_safety_allows_repeat(call->target.safety);
-  w->until = call->deadline;
-  w->lease = limited ? hf_time_min(call->timeout.attempt, call->timeout.deadline) : call->timeout.deadline;
-  w->may_wait = limited;
-  w->is_retry = call->attempts > 0;
-  call->state = HF_CALL_STATE_ACQUIRING;
-  push(out, HF_CALL_ACQUIRE);
+static void finish(struct hf_call *call, struct hf_call_actions *out) {
+  call->state = HF_CALL_STATE_FINISHED;
+  hf_orders_push(call, out, HF_CALL_FINISH)->outcome = outcome_of(call);
 }
 
-static void start_attempt(struct hf_call *call, bool new_session, struct hf_call_actions *out) {
-  call->attempt = (struct hf_attempt){
-      .index = call->attempts++, .started = call->now, .last_life = HF_TIME_NEVER, .new_session = new_session};
+/* The last level. The deadline does not cover it: the store has its own time. */
+static void bury(struct hf_call *call, struct hf_call_actions *out) {
+  if (!hf_chain_wants_letter(call)) {
+    finish(call, out);
+    return;
+  }
+  call->state = HF_CALL_STATE_BURYING;
+  call->wake_at = hf_time_add(call->now, HF_CALL_LETTER_WAIT);
+  hf_orders_push(call, out, HF_CALL_DEAD_LETTER)->outcome = outcome_of(call);
+}
+
+/* Nothing live is left: neither an attempt nor a check. */
+static void end_badly(struct hf_call *call, struct hf_call_actions *out) {
+  hf_orders_report_what_was_deferred(call, out);
+  if (!hf_chain_may_degrade(call)) {
+    bury(call, out);
+    return;
+  }
+  call->state = HF_CALL_STATE_DEGRADING;
+  hf_orders_push(call, out, HF_CALL_DEGRADE);
+}
+
+static void start_check(struct hf_call *call, struct hf_call_actions *out) {
+  call->state = HF_CALL_STATE_CHECKING;
+  call->settled_check = call->now >= call->settled_at;
+  call->wake_at = hf_time_min(call->deadline, hf_time_add(call->now, target_of(call)->check_time));
+  hf_orders_push(call, out, HF_CALL_CHECK)->check_by = call->wake_at;
+}
+
+/* That it ran is conclusive at any time, that it did not only after everything has settled: so it waits for that, if
+ * the time is there. */
+static void check(struct hf_call *call, struct hf_call_actions *out) {
+  if (call->settled_at > call->now && hf_time_add(call->settled_at, target_of(call)->check_time) <= call->deadline) {
+    call->state = HF_CALL_STATE_SETTLING;
+    call->wake_at = call->settled_at;
+    return;
+  }
+  start_check(call, out);
+}
+
+/* An open breaker is waited for only where nothing better is left; and if several are open, where it is half-open
+ * first. */
+static bool may_wait(const struct hf_call *call) {
+  if (call->waited)
+    return true;
+  for (unsigned i = 0; i < call->target_count; i++) {
+    if (i != call->target && call->visits[i].shut)
+      return false;
+  }
+  return hf_chain_next(call) == call->target_count;
+}
+
+static void acquire(struct hf_call *call, struct hf_call_actions *out) {
+  call->state = HF_CALL_STATE_ACQUIRING;
+  if (!call->owed) /* else once that answer is here, lest it be taken for this one's */
+    hf_orders_acquire(call, may_wait(call), visit_of(call)->attempted, out);
+}
+
+static bool may_move_on(const struct hf_call *call) {
+  switch (call->end) {
+  case HF_CALL_END_ATTEMPTS:
+  case HF_CALL_END_BUDGET:
+  case HF_CALL_END_REFUSED:
+  case HF_CALL_END_HINT:
+    break;
+  case HF_CALL_END_FINAL:
+    if (hf_fault_row(call->fault)->next == HF_NEXT_NO)
+      return false;
+    break;
+  case HF_CALL_END_ANSWERED:
+  case HF_CALL_END_UNSAFE:
+  case HF_CALL_END_DEADLINE:
+  case HF_CALL_END_CANCELLED:
+  case HF_CALL_END_CHECKED:
+    return false;
+  }
+  return call->spent < call->max_attempts && has_time(call, call->now);
+}
+
+/* The next target; or, when all have refused, the one whose breaker is half-open first, once. */
+static bool move_on(struct hf_call *call, struct hf_call_actions *out) {
+  if (!may_move_on(call))
+    return false;
+  unsigned next = hf_chain_next(call);
+  if (next == call->target_count) {
+    bool refused = call->end == HF_CALL_END_REFUSED && visit_of(call)->shut;
+    next = refused && call->target_count > 1 && !call->waited ? hf_chain_half_open(call) : call->target_count;
+    if (next == call->target_count)
+      return false;
+    call->waited = true;
+  }
+  hf_orders_report_what_was_deferred(call, out);
+  call->target = next;
+  call->session_renewed = false;
+  visit_of(call)->gone_to = true;
+  acquire(call, out);
+  return true;
+}
+
+/* The target has nothing more to give. */
+static void give_up(struct hf_call *call, enum hf_call_end end, struct hf_call_actions *out) {
+  call->end = end;
+  if (move_on(call, out))
+    return;
+  if (hf_chain_wants_check(call))
+    check(call, out);
+  else
+    end_badly(call, out);
+}
+
+static void start_attempt(struct hf_call *call, const struct hf_permit *permit, bool new_session,
+                          struct hf_call_actions *out) {
+  bool hedge = call->attempt[0].in_flight || call->attempt[1].in_flight;
+  struct hf_attempt *a = &call->attempt[call->attempt[0].in_flight ? 1 : 0];
+  *a = (struct hf_attempt){.in_flight = true,
+                           .index = call->attempts++,
+                           .started = call->now,
+                           .last_life = HF_TIME_NEVER,
+                           .new_session = new_session,
+                           .permit = *permit};
+  visit_of(call)->attempted = true;
   call->state = HF_CALL_STATE_RUNNING;
-  struct hf_call_action *start = push(out, HF_CALL_START_ATTEMPT);
-  start->start.attempt = call->attempt.index;
-  start->start.connect_by = hf_time_min(connect_limit(call), call->deadline);
+  call->provider = call->target;
+  call->last_attempt = a->index;
+  struct hf_call_action *start = hf_orders_push(call, out, HF_CALL_START_ATTEMPT);
+  start->start.attempt = a->index;
+  start->start.hedge = hedge;
+  start->start.connect_by = hf_time_min(hf_attempt_connect_limit(call, a), call->deadline);
   start->start.new_session = new_session;
 }
 
 /* Plans the next try, or says why there is none. `hint` is a floor of the pause, negative if there is none. */
 static bool plan_retry(struct hf_call *call, hf_time hint, enum hf_call_end *ret_end) {
-  if (!repeat_is_safe(call)) {
-    *ret_end = HF_CALL_END_UNSAFE;
+  *ret_end = HF_CALL_END_UNSAFE;
+  if (!hf_chain_is_safe(call, call->target, call->now))
     return false;
-  }
-  if (call->tries >= call->retry.attempts) {
-    *ret_end = HF_CALL_END_ATTEMPTS;
+  *ret_end = HF_CALL_END_ATTEMPTS;
+  if (!hf_attempt_repeat_is_left(call))
     return false;
-  }
-  hf_time pause = hf_retry_pause(&call->retry, call->tries, hint, hf_jitter_next(&call->random));
+  hf_time pause = hf_retry_pause(&call->retry, visit_of(call)->tries, hint, hf_jitter_next(&call->random));
   hf_time resume_at = hf_time_add(call->now, pause);
-  if (hf_time_add(resume_at, LEAST_ATTEMPT) > call->deadline) {
-    *ret_end = HF_CALL_END_HINT;
+  *ret_end = HF_CALL_END_HINT;
+  if (!has_time(call, resume_at))
     return false;
-  }
-  call->resume_at = resume_at;
+  *ret_end = HF_CALL_END_UNSAFE;
+  if (!hf_chain_is_safe(call, call->target, resume_at))
+    return false;
+  call->wake_at = resume_at;
   call->state = HF_CALL_STATE_PAUSING;
   return true;
 }
 
 static bool may_renew_session(const struct hf_call *call) {
-  return !call->session_renewed && !call->target.stateful && repeat_is_safe(call) &&
-         hf_time_add(call->now, LEAST_ATTEMPT) <= call->deadline;
+  return !call->session_renewed && !target_of(call)->stateful && hf_chain_is_safe(call, call->target, call->now) &&
+         has_time(call, call->now);
 }
 
-static void answered(struct hf_call *call, struct hf_call_actions *out) {
+/* `latency` is negative for an answer that says nothing of how long the tool takes. */
+static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency, struct hf_call_actions *out) {
   call->evidence = HF_EVIDENCE(HF_EVIDENCE_NONE);
-  report(call, HF_BLAME_SUCCESS, out);
-  finish(call, HF_CALL_END_ANSWERED, HF_FAULT_NONE, out);
+  call->fault = HF_FAULT_NONE;
+  call->end = HF_CALL_END_ANSWERED;
+  call->provider = call->target;
+  call->last_attempt = a->index;
+  hf_orders_report(call, a, HF_BLAME_SUCCESS, latency, out);
+  hf_orders_withdraw(call, out);
+  struct hf_attempt *other = other_than(call, a);
+  if (other)
+    lose(call, other, out);
+  finish(call, out);
 }
 
-static void attempt_failed(struct hf_call *call, struct hf_evidence evidence, struct hf_call_actions *out) {
-  evidence.handed_over = call->attempt.complete;
-  evidence.answered = call->attempt.spoke;
-  struct hf_verdict_row row = hf_classify(&evidence);
-  raise_executed(call, row.executed);
-  if (row.blame == HF_BLAME_SUCCESS) {
-    answered(call, out);
-    return;
-  }
-  call->evidence = evidence;
-  call->fault = row.fault;
-  call->attempt.questions = 0;
-  enum hf_call_end end = HF_CALL_END_FINAL;
-  switch (row.repeat) {
+/* An attempt that may have run has ended: it can begin to run until then. */
+static void note_settling(struct hf_call *call, bool child_dead) {
+  hf_time at = child_dead ? call->now : hf_time_add(call->now, target_of(call)->settle);
+  call->settled_at = hf_time_max(call->settled_at, at);
+}
+
+static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const struct hf_verdict_row *row,
+                              struct hf_call_actions *out, enum hf_call_end *ret_end) {
+  *ret_end = HF_CALL_END_FINAL;
+  switch (row->repeat) {
   case HF_REPEAT_SESSION:
     if (may_renew_session(call)) {
+      struct hf_permit permit = a->permit;
       call->session_renewed = true;
-      start_attempt(call, true, out);
-      return;
+      hf_attempt_end(a);
+      start_attempt(call, &permit, true, out);
+      return true;
     }
     break;
   case HF_REPEAT_TRANSIENT:
-    if (plan_retry(call, evidence.retry_after, &end)) {
-      report_deferred(call, row.blame, out);
-      return;
+    if (plan_retry(call, call->evidence.retry_after, ret_end)) {
+      hf_orders_report_deferred(call, a, row->blame, out);
+      return true;
     }
     break;
   case HF_REPEAT_NEVER:
     break;
   }
-  report(call, row.blame, out);
-  finish(call, end, row.fault, out);
+  return false;
+}
+
+static void attempt_failed(struct hf_call *call, struct hf_attempt *a, struct hf_evidence evidence,
+                           struct hf_call_actions *out) {
+  evidence.handed_over = a->complete;
+  evidence.answered = a->spoke;
+  struct hf_verdict_row row = hf_classify(&evidence);
+  raise_executed(call, row.executed);
+  if (row.blame == HF_BLAME_SUCCESS) {
+    answered(call, a, -1, out);
+    return;
+  }
+  if (row.executed != HF_EXECUTED_NO || a->spoke)
+    note_settling(call, evidence.child_dead);
+  call->evidence = evidence;
+  call->fault = row.fault;
+  call->provider = call->target;
+  call->last_attempt = a->index;
+  hf_orders_withdraw(call, out);
+  struct hf_attempt *other = other_than(call, a);
+  if (other && row.repeat != HF_REPEAT_NEVER) {
+    hf_orders_report_deferred(call, a, row.blame, out);
+    return;
+  }
+  if (other)
+    lose(call, other, out);
+  enum hf_call_end end;
+  if (plan_what_follows(call, a, &row, out, &end))
+    return;
+  call->end = end;
+  if (hf_chain_wants_check(call)) /* which may make room for one more attempt */
+    hf_orders_report_deferred(call, a, row.blame, out);
+  else
+    hf_orders_report(call, a, row.blame, -1, out);
+  give_up(call, end, out);
 }
 
 static int on_started(struct hf_call *call, struct hf_call_actions *out) {
@@ -226,17 +397,44 @@ static int on_started(struct hf_call *call, struct hf_call_actions *out) {
   return 0;
 }
 
-static int on_granted(struct hf_call *call, const struct hf_permit *permit, struct hf_call_actions *out) {
-  if (call->state != HF_CALL_STATE_ACQUIRING) {
-    /* Granted while it was being withdrawn: nothing was tried, and the permit goes back. */
-    push_report(out, &(struct hf_report){.permit = *permit, .blame = HF_BLAME_NOBODY, .retry_after = -1});
-    return 0;
+/* Is the answer one to an acquire that was withdrawn? Then the next acquire may follow. */
+static bool is_owed(struct hf_call *call) {
+  if (!call->owed)
+    return false;
+  call->owed = false;
+  return true;
+}
+
+static void acquire_if_due(struct hf_call *call, struct hf_call_actions *out) {
+  if (call->state == HF_CALL_STATE_ACQUIRING)
+    acquire(call, out);
+}
+
+static void on_granted(struct hf_call *call, const struct hf_permit *permit, struct hf_call_actions *out) {
+  if (is_owed(call)) {
+    hf_orders_hand_back(call, call->owed_by, permit, out);
+    acquire_if_due(call, out);
+    return;
   }
-  call->permit = *permit;
-  call->has_permit = true;
-  call->tries++;
-  start_attempt(call, false, out);
-  return 0;
+  if (!call->acquiring) {
+    hf_orders_hand_back(call, call->target, permit, out);
+    return;
+  }
+  call->acquiring = false;
+  struct hf_visit *visit = visit_of(call);
+  visit->shut = false;
+  if (!hf_chain_is_safe(call, call->target, call->now)) { /* the key has expired while it waited */
+    hf_orders_hand_back(call, call->target, permit, out);
+    if (call->state == HF_CALL_STATE_ACQUIRING)
+      give_up(call, HF_CALL_END_UNSAFE, out);
+    return;
+  }
+  if (call->state == HF_CALL_STATE_ACQUIRING) {
+    visit->tries++;
+    call->hedged = false;
+  }
+  call->spent++;
+  start_attempt(call, permit, false, out);
 }
 
 /* The fault of an attempt says more than the refusal of the next one, and is kept. */
@@ -245,27 +443,48 @@ static void note_refusal(struct hf_call *call, const struct hf_evidence *evidenc
     return;
   call->evidence = *evidence;
   call->fault = fault;
+  call->provider = call->target;
 }
 
-static void refused_for_now(struct hf_call *call, struct hf_evidence evidence, hf_time hint,
+/* Of all that have refused, when the first will not. */
+static hf_time refused_for(const struct hf_call *call) {
+  hf_time at = HF_TIME_NEVER;
+  for (unsigned i = 0; i < call->target_count; i++) {
+    if (call->visits[i].retry_at > 0)
+      at = hf_time_min(at, call->visits[i].retry_at);
+  }
+  return at == HF_TIME_NEVER ? -1 : hf_time_max(0, at - call->now);
+}
+
+/* A refusal costs nothing, so that it is tried again here only if there is nothing else to try. */
+static void refused_for_now(struct hf_call *call, struct hf_evidence evidence, hf_time retry_at,
                             struct hf_call_actions *out) {
   struct hf_verdict_row row = hf_classify(&evidence);
+  struct hf_visit *visit = visit_of(call);
   note_refusal(call, &evidence, row.fault);
-  call->tries++;
+  visit->tries++;
+  visit->shut = row.fault == HF_FAULT_BREAKER_OPEN;
+  visit->retry_at = retry_at;
   enum hf_call_end end = HF_CALL_END_REFUSED;
-  if (row.repeat == HF_REPEAT_TRANSIENT && plan_retry(call, hint, &end))
+  hf_time hint = retry_at == HF_TIME_NEVER ? -1 : hf_time_max(0, retry_at - call->now);
+  if (row.repeat == HF_REPEAT_TRANSIENT && hf_chain_next(call) == call->target_count && plan_retry(call, hint, &end))
     return;
-  call->evidence.retry_after = hint;
-  finish(call, end == HF_CALL_END_HINT ? end : HF_CALL_END_REFUSED, call->fault, out);
+  call->evidence.retry_after = refused_for(call);
+  give_up(call, end == HF_CALL_END_HINT ? end : HF_CALL_END_REFUSED, out);
 }
 
-static int on_refused(struct hf_call *call, const struct hf_call_event *event, struct hf_call_actions *out) {
-  if (call->state != HF_CALL_STATE_ACQUIRING)
-    return 0;
-  hf_time retry_at = event->refused.retry_at;
-  hf_time hint = retry_at == HF_TIME_NEVER ? -1 : hf_time_max(0, retry_at - call->now);
-  struct hf_evidence evidence = event->refused.evidence;
-  switch (event->refused.reason) {
+static void on_refused(struct hf_call *call, const struct hf_call_refused *refused, struct hf_call_actions *out) {
+  if (is_owed(call)) {
+    acquire_if_due(call, out);
+    return;
+  }
+  if (!call->acquiring)
+    return;
+  call->acquiring = false;
+  if (call->state == HF_CALL_STATE_RUNNING)
+    return; /* no hedge, then */
+  struct hf_evidence evidence = refused->evidence;
+  switch (refused->reason) {
   case HF_DENIAL_BREAKER:
     evidence = HF_EVIDENCE(HF_EVIDENCE_BREAKER_OPEN);
     break;
@@ -273,63 +492,70 @@ static int on_refused(struct hf_call *call, const struct hf_call_event *event, s
     evidence = HF_EVIDENCE(HF_EVIDENCE_LOCAL_LIMIT);
     break;
   case HF_DENIAL_BUDGET:
-    finish(call, HF_CALL_END_BUDGET, call->fault, out);
-    return 0;
+    give_up(call, HF_CALL_END_BUDGET, out);
+    return;
   case HF_DENIAL_DOWN:
     if (evidence.kind == HF_EVIDENCE_NONE)
       evidence = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
     break;
   }
-  refused_for_now(call, evidence, hint, out);
-  return 0;
+  refused_for_now(call, evidence, refused->retry_at, out);
 }
 
+/* All clocks of the call stood still. */
 static void resume(struct hf_call *call) {
   hf_time waited = call->now - call->paused_at;
-  call->attempt.questions = 0;
   call->deadline = hf_time_add(call->deadline, waited);
-  call->attempt.started += waited;
-  call->attempt.last_life = call->now;
-}
-
-static void on_question(struct hf_call *call, bool asked) {
-  struct hf_attempt *a = &call->attempt;
-  if (asked) {
-    /* The server talks: it is at work on the call. */
-    raise_executed(call, HF_EXECUTED_MAYBE);
-    a->spoke = true;
-    if (a->questions++ == 0)
-      call->paused_at = call->now;
-  } else if (a->questions == 1) {
-    resume(call);
-  } else if (a->questions > 1) {
-    a->questions--;
+  for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
+    struct hf_attempt *a = &call->attempt[i];
+    a->questions = 0;
+    a->started = hf_time_add(a->started, waited);
+    if (a->spoke || a->last_life != HF_TIME_NEVER)
+      a->last_life = call->now;
   }
 }
 
-static void on_done(struct hf_call *call, const struct hf_call_event *event, struct hf_call_actions *out) {
-  if (paused(call))
-    resume(call); /* a question dies with its attempt */
-  switch (event->done.result) {
+static void on_question(struct hf_call *call, struct hf_attempt *a, bool asked, struct hf_call_actions *out) {
+  if (asked) {
+    /* The server talks: it is at work on the call. */
+    raise_executed(call, HF_EXECUTED_MAYBE);
+    hf_orders_withdraw(call, out); /* what waits for a person is not slow */
+    a->spoke = true;
+    if (!paused(call))
+      call->paused_at = call->now;
+    a->questions++;
+  } else if (a->questions > 0) {
+    a->questions--;
+    if (!paused(call))
+      resume(call);
+  }
+}
+
+static void on_done(struct hf_call *call, struct hf_attempt *a, const struct hf_call_done *done,
+                    struct hf_call_actions *out) {
+  if (a->questions > 0) { /* a question dies with its attempt */
+    a->questions = 0;
+    if (!paused(call))
+      resume(call);
+  }
+  switch (done->result) {
   case HF_ATTEMPT_SUCCESS:
     raise_executed(call, HF_EXECUTED_YES);
-    answered(call, out);
+    answered(call, a, call->now - a->started, out);
     break;
   case HF_ATTEMPT_PENDING:
-    answered(call, out);
+    answered(call, a, -1, out);
     break;
   case HF_ATTEMPT_FAULT:
-    attempt_failed(call, event->done.evidence, out);
+    attempt_failed(call, a, done->evidence, out);
     break;
   }
 }
 
 static int on_attempt(struct hf_call *call, const struct hf_call_event *event, struct hf_call_actions *out) {
-  struct hf_attempt *a = &call->attempt;
-  if (event->attempt >= call->attempts)
-    return HF_ERR_INVALID;
-  if (call->state != HF_CALL_STATE_RUNNING || event->attempt != a->index)
-    return 0;
+  struct hf_attempt *a = hf_call_attempt(call, event->attempt);
+  if (!a)
+    return event->attempt >= call->attempts ? HF_ERR_INVALID : 0;
   switch (event->kind) {
   case HF_CALL_ATTEMPT_SENT:
     a->connected = true;
@@ -344,13 +570,13 @@ static int on_attempt(struct hf_call *call, const struct hf_call_event *event, s
     a->last_life = call->now;
     break;
   case HF_CALL_PAUSED:
-    on_question(call, true);
+    on_question(call, a, true, out);
     break;
   case HF_CALL_RESUMED:
-    on_question(call, false);
+    on_question(call, a, false, out);
     break;
   case HF_CALL_ATTEMPT_DONE:
-    on_done(call, event, out);
+    on_done(call, a, &event->done, out);
     break;
   case HF_CALL_STARTED:
   case HF_CALL_PERMIT_GRANTED:
@@ -365,86 +591,209 @@ static int on_attempt(struct hf_call *call, const struct hf_call_event *event, s
   return 0;
 }
 
-static void abort_attempt(struct hf_call *call, enum hf_abort_reason reason, struct hf_call_actions *out) {
-  struct hf_call_action *action = push(out, HF_CALL_ABORT_ATTEMPT);
-  action->abort.attempt = call->attempt.index;
-  action->abort.reason = reason;
+/* The tool did not run: what is known of the attempts there is taken anew. */
+static void disprove(struct hf_call *call) {
+  call->executed = HF_EXECUTED_NO;
+  call->settled_at = 0;
+  for (unsigned i = 0; i < call->target_count; i++) {
+    struct hf_visit *visit = &call->visits[i];
+    if (call->targets[i].server == target_of(call)->server && visit->ran == HF_EXECUTED_MAYBE)
+      visit->ran = HF_EXECUTED_NO;
+    if (visit->ran > call->executed)
+      call->executed = (enum hf_executed)visit->ran;
+  }
+}
+
+static void on_checked(struct hf_call *call, enum hf_check said, struct hf_call_actions *out) {
+  if (call->state != HF_CALL_STATE_CHECKING)
+    return;
+  if (said == HF_CHECK_RAN) {
+    raise_executed(call, HF_EXECUTED_YES);
+    hf_orders_report_what_was_deferred(call, out);
+    call->end = HF_CALL_END_CHECKED;
+    finish(call, out);
+  } else if (said == HF_CHECK_DID_NOT_RUN && call->settled_check) {
+    enum hf_call_end end = call->end;
+    disprove(call);
+    if (hf_fault_row(call->fault)->repeat != HF_REPEAT_TRANSIENT || !plan_retry(call, call->evidence.retry_after, &end))
+      give_up(call, end, out);
+  } else {
+    end_badly(call, out);
+  }
+}
+
+static void on_degraded(struct hf_call *call, const struct hf_call_degraded *degraded, struct hf_call_actions *out) {
+  if (call->state != HF_CALL_STATE_DEGRADING)
+    return;
+  if (degraded->source == HF_SOURCE_LIVE) {
+    bury(call, out);
+    return;
+  }
+  call->source = degraded->source;
+  call->age = degraded->age;
+  finish(call, out);
+}
+
+static void on_letter_done(struct hf_call *call, bool written, struct hf_call_actions *out) {
+  if (call->state != HF_CALL_STATE_BURYING)
+    return;
+  call->letter = written ? HF_LETTER_WRITTEN : HF_LETTER_FAILED;
+  finish(call, out);
 }
 
 /* Our own deadline is a timeout of the tool if it had time enough; the caller's own is nobody's fault. */
-static enum hf_blame blame_for_deadline(const struct hf_call *call) {
+static enum hf_blame blame_for_deadline(const struct hf_call *call, const struct hf_attempt *a) {
   hf_time fair = hf_time_min(call->timeout.attempt, call->timeout.deadline / 2);
-  bool had_time = call->attempt.complete && call->now - call->attempt.started >= fair;
+  bool had_time = a->complete && call->now - a->started >= fair;
   return had_time && !call->hinted_deadline ? HF_BLAME_TOOL : HF_BLAME_NOBODY;
 }
 
 /* Cancel and deadline end the call wherever it is. What was handed over and not answered may have run. */
-static void stop(struct hf_call *call, enum hf_call_end end, enum hf_fault fault, struct hf_call_actions *out) {
+static void stop(struct hf_call *call, enum hf_call_end end, struct hf_call_actions *out) {
   bool late = end == HF_CALL_END_DEADLINE;
-  if (call->state == HF_CALL_STATE_ACQUIRING)
-    push(out, HF_CALL_WITHDRAW);
+  hf_orders_withdraw(call, out);
+  if (call->state == HF_CALL_STATE_CHECKING)
+    hf_orders_push(call, out, HF_CALL_ABORT_CHECK);
   call->evidence = HF_EVIDENCE(late ? HF_EVIDENCE_DEADLINE : HF_EVIDENCE_CANCELLED);
-  if (call->state == HF_CALL_STATE_RUNNING) {
-    if (call->attempt.complete)
+  enum hf_blame blame = HF_BLAME_NOBODY;
+  for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
+    struct hf_attempt *a = &call->attempt[i];
+    if (!a->in_flight)
+      continue;
+    if (a->complete)
       raise_executed(call, HF_EXECUTED_MAYBE);
-    abort_attempt(call, late ? HF_ABORT_DEADLINE : HF_ABORT_CANCELLED, out);
-    report(call, late ? blame_for_deadline(call) : HF_BLAME_NOBODY, out);
+    hf_orders_abort(call, a, late ? HF_ABORT_DEADLINE : HF_ABORT_CANCELLED, out);
+    /* Two that hang are one call that hangs. */
+    blame = late && blame == HF_BLAME_NOBODY ? blame_for_deadline(call, a) : HF_BLAME_NOBODY;
+    hf_orders_report(call, a, blame, -1, out);
   }
-  call->fault = fault;
-  finish(call, end, fault, out);
+  call->end = end;
+  call->fault = late ? HF_FAULT_DEADLINE : HF_FAULT_CANCELLED;
+  end_badly(call, out);
 }
 
+/* What was not out yet would come under a key that nobody remembers. */
+static void abort_for_key(struct hf_call *call, struct hf_attempt *a, struct hf_call_actions *out) {
+  hf_orders_abort(call, a, HF_ABORT_ATTEMPT, out);
+  hf_orders_report(call, a, HF_BLAME_NOBODY, -1, out);
+  give_up(call, HF_CALL_END_UNSAFE, out);
+}
+
+static void limit_reached(struct hf_call *call, struct hf_attempt *a, enum hf_limit_kind kind,
+                          struct hf_call_actions *out) {
+  switch (kind) {
+  case HF_LIMIT_KEY:
+    abort_for_key(call, a, out);
+    break;
+  case HF_LIMIT_CONNECT:
+    hf_orders_abort(call, a, HF_ABORT_CONNECT, out);
+    attempt_failed(call, a, HF_EVIDENCE(HF_EVIDENCE_CONNECT_TIMEOUT), out);
+    break;
+  case HF_LIMIT_ATTEMPT:
+    hf_orders_abort(call, a, HF_ABORT_ATTEMPT, out);
+    attempt_failed(call, a, HF_EVIDENCE(HF_EVIDENCE_TIMED_OUT), out);
+    break;
+  case HF_LIMIT_IDLE:
+    hf_orders_abort(call, a, HF_ABORT_IDLE, out);
+    attempt_failed(call, a, HF_EVIDENCE(HF_EVIDENCE_TIMED_OUT), out);
+    break;
+  }
+}
+
+/* One thing at a time: what is due besides has its own timer event. */
 static void running_timer(struct hf_call *call, struct hf_call_actions *out) {
-  if (call->now >= connect_limit(call)) {
-    abort_attempt(call, HF_ABORT_CONNECT, out);
-    attempt_failed(call, HF_EVIDENCE(HF_EVIDENCE_CONNECT_TIMEOUT), out);
-  } else if (call->now >= attempt_limit(call)) {
-    abort_attempt(call, HF_ABORT_ATTEMPT, out);
-    attempt_failed(call, HF_EVIDENCE(HF_EVIDENCE_TIMED_OUT), out);
-  } else if (call->now >= idle_limit(call)) {
-    abort_attempt(call, HF_ABORT_IDLE, out);
-    attempt_failed(call, HF_EVIDENCE(HF_EVIDENCE_TIMED_OUT), out);
+  for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
+    struct hf_attempt *a = &call->attempt[i];
+    if (!a->in_flight)
+      continue;
+    struct hf_limit limit = hf_attempt_limit(call, a);
+    if (call->now >= limit.at) {
+      limit_reached(call, a, limit.kind, out);
+      return;
+    }
   }
+  call->hedged = true;
+  hf_orders_acquire(call, false, true, out);
 }
 
-static int on_timer(struct hf_call *call, struct hf_call_actions *out) {
-  if (call->now < hf_call_deadline(call))
-    return 0;
-  if (call->state == HF_CALL_STATE_RUNNING && paused(call)) {
-    resume(call);
-    return 0;
-  }
-  if (call->now >= call->deadline)
-    stop(call, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, out);
-  else if (call->state == HF_CALL_STATE_RUNNING)
-    running_timer(call, out);
-  else if (call->state == HF_CALL_STATE_PAUSING)
+static void try_again(struct hf_call *call, struct hf_call_actions *out) {
+  if (hf_chain_is_safe(call, call->target, call->now))
     acquire(call, out);
-  return 0;
+  else
+    give_up(call, HF_CALL_END_UNSAFE, out);
 }
 
-static int on_cancelled(struct hf_call *call, struct hf_call_actions *out) {
-  if (call->state == HF_CALL_STATE_NEW)
-    return HF_ERR_INVALID;
-  if (call->state != HF_CALL_STATE_FINISHED)
-    stop(call, HF_CALL_END_CANCELLED, HF_FAULT_CANCELLED, out);
-  return 0;
+static void on_timer(struct hf_call *call, struct hf_call_actions *out) {
+  if (call->now < hf_call_deadline(call))
+    return;
+  switch (call->state) {
+  case HF_CALL_STATE_RUNNING:
+    if (paused(call))
+      resume(call);
+    else if (call->now >= call->deadline)
+      stop(call, HF_CALL_END_DEADLINE, out);
+    else
+      running_timer(call, out);
+    break;
+  case HF_CALL_STATE_ACQUIRING:
+    stop(call, HF_CALL_END_DEADLINE, out);
+    break;
+  case HF_CALL_STATE_PAUSING:
+    if (call->now >= call->deadline)
+      stop(call, HF_CALL_END_DEADLINE, out);
+    else
+      try_again(call, out);
+    break;
+  case HF_CALL_STATE_SETTLING:
+    if (call->now >= call->deadline)
+      end_badly(call, out);
+    else
+      start_check(call, out);
+    break;
+  case HF_CALL_STATE_CHECKING:
+    hf_orders_push(call, out, HF_CALL_ABORT_CHECK);
+    end_badly(call, out);
+    break;
+  case HF_CALL_STATE_DEGRADING:
+    bury(call, out);
+    break;
+  case HF_CALL_STATE_BURYING:
+    on_letter_done(call, false, out);
+    break;
+  case HF_CALL_STATE_NEW:
+  case HF_CALL_STATE_FINISHED:
+    break;
+  }
+}
+
+/* A letter that is being written is finished: the caller is gone, not what may have happened. */
+static void on_cancelled(struct hf_call *call, struct hf_call_actions *out) {
+  if (call->state != HF_CALL_STATE_FINISHED && call->state != HF_CALL_STATE_BURYING)
+    stop(call, HF_CALL_END_CANCELLED, out);
 }
 
 int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_time now, struct hf_call_actions *out) {
   out->len = 0;
   call->now = hf_time_max(call->now, now);
+  if (event->kind == HF_CALL_STARTED)
+    return on_started(call, out);
+  if (call->state == HF_CALL_STATE_NEW)
+    return event->kind == HF_CALL_TIMER ? 0 : HF_ERR_INVALID;
   switch (event->kind) {
   case HF_CALL_STARTED:
-    return on_started(call, out);
+    break;
   case HF_CALL_PERMIT_GRANTED:
-    return on_granted(call, &event->granted.permit, out);
+    on_granted(call, &event->granted.permit, out);
+    break;
   case HF_CALL_PERMIT_REFUSED:
-    return on_refused(call, event, out);
+    on_refused(call, &event->refused, out);
+    break;
   case HF_CALL_TIMER:
-    return on_timer(call, out);
+    on_timer(call, out);
+    break;
   case HF_CALL_CANCELLED:
-    return on_cancelled(call, out);
+    on_cancelled(call, out);
+    break;
   case HF_CALL_ATTEMPT_SENT:
   case HF_CALL_SIGN_OF_LIFE:
   case HF_CALL_ANSWER_BYTES:
@@ -453,11 +802,16 @@ int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_tim
   case HF_CALL_RESUMED:
     return on_attempt(call, event, out);
   case HF_CALL_CHECKED:
+    on_checked(call, event->check, out);
+    break;
   case HF_CALL_DEGRADED:
+    on_degraded(call, &event->degraded, out);
+    break;
   case HF_CALL_LETTER_DONE:
-    return HF_ERR_INVALID;
+    on_letter_done(call, event->letter_written, out);
+    break;
   }
-  return HF_ERR_INVALID;
+  return 0;
 }
 
 const char *hf_call_end_name(enum hf_call_end end) {

@@ -40,8 +40,8 @@ static void end_pause(struct sim_call *c) {
   c->questions = 0;
 }
 
-static bool is_current(const struct sim_call *c, const struct sim_request *r) {
-  return !c->finished && c->call.state == HF_CALL_STATE_RUNNING && c->call.attempt.index == r->attempt;
+static bool is_current(struct sim_call *c, const struct sim_request *r) {
+  return !c->finished && hf_call_attempt(&c->call, r->attempt) != NULL;
 }
 
 static void on_sent(struct sim_request *r, size_t bytes, bool complete) {
@@ -326,7 +326,7 @@ void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_
   c->tool = tool;
   c->safety = safety;
   c->paused_at = HF_TIME_NEVER;
-  struct hf_call_target target = {.safety = safety};
+  struct hf_call_target target = {.safety = safety, .keyed_until = HF_TIME_NEVER};
   struct hf_call_options options = kernel->call_options;
   options.targets = &target;
   options.target_count = 1;

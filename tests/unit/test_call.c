@@ -17,7 +17,7 @@ struct fixture {
 
 static struct hf_call_options options(enum hf_safety safety) {
   static struct hf_call_target target;
-  target = (struct hf_call_target){.safety = safety};
+  target = (struct hf_call_target){.safety = safety, .keyed_until = HF_TIME_NEVER};
   return (struct hf_call_options){.timeout = HF_TIMEOUT_OPTIONS_INIT,
                                   .retry = HF_RETRY_OPTIONS_INIT,
                                   .targets = &target,
@@ -41,6 +41,7 @@ static void kinds(const struct fixture *f, unsigned len, const enum hf_call_acti
 
 static void start_with(struct fixture *f, const struct hf_call_options *o) {
   hf_call_init(&f->call, o);
+  f->call.waiter.queued = true; /* at a provider that takes its time */
   assert_int_equal(step(f, (struct hf_call_event){.kind = HF_CALL_STARTED}, 0), 0);
   ASSERT_ACTIONS(f, HF_CALL_ACQUIRE);
 }

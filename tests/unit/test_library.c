@@ -162,7 +162,7 @@ static void call__is_found_by_its_waiter_and_used_again(void **state) {
   hf_provider_unref(provider);
 }
 
-static void call__wants_exactly_one_target(void **state) {
+static void call__wants_one_target_and_no_more_than_fit(void **state) {
   (void)state;
   struct hf_call_options options = call_options();
   struct hf_call *call = NULL;
@@ -171,7 +171,11 @@ static void call__wants_exactly_one_target(void **state) {
   assert_null(call);
   options.target_count = 1;
   assert_int_equal(hf_call_new(&options, NULL, &call), 0);
-  options.target_count = 2;
+  struct hf_call_target many[HF_CALL_TARGETS_MAX] = {{.safety = HF_SAFETY_READ_ONLY}};
+  options.targets = many;
+  options.target_count = HF_CALL_TARGETS_MAX;
+  assert_int_equal(hf_call_reset(call, &options), 0);
+  options.target_count = HF_CALL_TARGETS_MAX + 1;
   assert_int_equal(hf_call_reset(call, &options), HF_ERR_INVALID);
   hf_call_free(call);
 }
@@ -475,7 +479,7 @@ int main(void) {
       cmocka_unit_test(retry__pauses_and_reads_the_header),
       cmocka_unit_test(classify__says_what_a_status_means),
       cmocka_unit_test(call__is_found_by_its_waiter_and_used_again),
-      cmocka_unit_test(call__wants_exactly_one_target),
+      cmocka_unit_test(call__wants_one_target_and_no_more_than_fit),
       cmocka_unit_test(run__repeats_after_a_pause),
       cmocka_unit_test(run__unsafe_is_not_repeated_once_it_may_have_run),
       cmocka_unit_test(run__aborts_what_takes_too_long),
