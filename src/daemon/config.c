@@ -3,9 +3,11 @@
 #include "base/alloc.h"
 #include "daemon/document.h"
 #include "daemon/options.h"
+#include "daemon/route_config.h"
 #include "daemon/server_config.h"
 #include "daemon/tool_config.h"
 #include "front/guard.h"
+#include "json/pointer.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -85,6 +87,45 @@ static int override_all(const struct hf_reader *reader, const struct hf_config_o
   return r;
 }
 
+static bool is_web(struct hf_str url) {
+  return hf_str_starts(url, HF_STR("http://")) || hf_str_starts(url, HF_STR("https://"));
+}
+
+static void check_alerts(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
+  const struct hf_node *node = hf_node_get(root, HF_STR("alerts"));
+  if (!node || node->kind != HF_NODE_MAPPING)
+    return;
+  if (s->alerts.webhook.ptr && !is_web(s->alerts.webhook))
+    hf_problems_error(reader->problems, node->place, "alerts: 'webhook' must begin with http:// or https://");
+  if (s->alerts.secret.ptr && !s->alerts.webhook.ptr)
+    hf_problems_error(reader->problems, node->place, "alerts: 'secret' signs what the webhook gets, and there is none");
+  if (s->alerts.secret.ptr && s->alerts.secret.len == 0)
+    hf_problems_error(reader->problems, node->place, "alerts: 'secret' is empty");
+  if (s->alerts.command.count && s->alerts.command.item[0].len == 0)
+    hf_problems_error(reader->problems, node->place, "alerts: the program in 'command' is empty");
+  if (!s->alerts.webhook.ptr && !s->alerts.command.count)
+    hf_problems_warn(reader->problems, node->place, "alerts: nobody hears them without 'webhook' or 'command'");
+}
+
+static void check_store(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
+  const struct hf_node *store = hf_node_get(root, HF_STR("store"));
+  struct hf_error error;
+  for (size_t i = 0; i < s->store.secrets.count; i++) {
+    struct hf_str secret = s->store.secrets.item[i];
+    if (store && (secret.len == 0 || (secret.ptr[0] == '/' && hf_json_pointer_check(secret, &error) < 0)))
+      hf_problems_error(reader->problems, store->place,
+                        "store.secrets: '%.*s' is neither the name of a member nor a JSON Pointer",
+                        (int)(secret.len < 60 ? secret.len : 60), secret.ptr);
+  }
+  static const char *const needy[] = {"deadLetters", "alerts"};
+  for (size_t i = 0; !s->store.enabled && i < sizeof needy / sizeof needy[0]; i++) {
+    const struct hf_node *node = hf_node_get(root, hf_str_from(needy[i]));
+    if (node && node->kind == HF_NODE_MAPPING)
+      hf_problems_warn(reader->problems, node->place, "%s: without a store (store.enabled: false) this has no effect",
+                       needy[i]);
+  }
+}
+
 static enum hf_profile find_profile(const struct hf_node *root) {
   const struct hf_node *node = hf_node_get(root, HF_STR("profile"));
   const char *choices = hf_option_find(HF_SCOPE_TOP, "profile")->choices;
@@ -102,11 +143,30 @@ static const struct hf_node *find_servers(const struct hf_reader *reader, const 
   return ours ? ours : theirs;
 }
 
+/* What stands in the blocks, in the order in which one needs the other. */
+static int read_blocks(const struct hf_reader *reader, const struct hf_node *root, enum hf_profile profile,
+                       const struct hf_config_options *options, struct hf_settings *settings) {
+  struct hf_policies policies;
+  int r = hf_policies_read(reader, profile, hf_node_get(root, HF_STR("policies")), &policies);
+  const struct hf_node *servers = find_servers(reader, root);
+  if (r == 0 && servers)
+    r = hf_servers_read(reader, servers, &policies, options->instance, settings);
+  const struct hf_node *tools = hf_node_get(root, HF_STR("tools"));
+  if (r == 0 && tools)
+    r = hf_tools_read(reader, tools, &policies, settings);
+  const struct hf_node *routes = hf_node_get(root, HF_STR("routes"));
+  if (r == 0 && routes)
+    r = hf_routes_read(reader, routes, &policies, settings);
+  return r;
+}
+
 static int read_root(const struct hf_reader *reader, const struct hf_node *root,
                      const struct hf_config_options *options, struct hf_settings *settings) {
   const struct hf_targets top = {.top = settings};
+  const struct hf_targets defaults = {
+      .top = settings, .tool = &settings->tool_defaults, .answer = &settings->tool_defaults};
   enum hf_profile profile = find_profile(root);
-  int r = hf_options_defaults(&settings->arena, profile, &top);
+  int r = hf_options_defaults(&settings->arena, profile, &defaults);
   if (r == 0)
     r = hf_options_read(reader, root, "the configuration", &top, is_client_file(root) ? client_foreign : top_foreign);
   if (r == 0)
@@ -115,16 +175,9 @@ static int read_root(const struct hf_reader *reader, const struct hf_node *root,
     return r;
   if (options->listens)
     check_listen(reader, root, settings);
-
-  struct hf_policies policies;
-  r = hf_policies_read(reader, profile, hf_node_get(root, HF_STR("policies")), &policies);
-  const struct hf_node *servers = find_servers(reader, root);
-  if (r == 0 && servers)
-    r = hf_servers_read(reader, servers, &policies, options->instance, settings);
-  const struct hf_node *tools = hf_node_get(root, HF_STR("tools"));
-  if (r == 0 && tools)
-    r = hf_tools_read(reader, tools, &policies, settings);
-  return r;
+  check_store(reader, root, settings);
+  check_alerts(reader, root, settings);
+  return read_blocks(reader, root, profile, options, settings);
 }
 
 static int build(const struct hf_node *root, const struct hf_config_options *options, struct hf_problems *problems,
@@ -136,6 +189,7 @@ static int build(const struct hf_node *root, const struct hf_config_options *opt
       .arena = &settings->arena,
       .problems = problems,
       .variable = options->variable ? options->variable : environment,
+      .settings = settings,
   };
   int r = 0;
   if (root->kind == HF_NODE_MAPPING)
@@ -187,7 +241,7 @@ int hf_config_wrap(char *const *argv, const char *name, const struct hf_config_o
   struct hf_problems problems;
   hf_problems_init(&problems);
   const struct hf_reader reader = {.arena = &settings->arena, .problems = &problems, .variable = environment};
-  const struct hf_targets top = {.top = settings};
+  const struct hf_targets top = {.top = settings, .tool = &settings->tool_defaults, .answer = &settings->tool_defaults};
   int r = hf_options_defaults(&settings->arena, HF_PROFILE_STANDARD, &top);
   if (r == 0)
     r = override_all(&reader, options, &top);

@@ -81,6 +81,8 @@ static void fill_sequence(struct build *b, struct fy_node *from, struct hf_node 
       return;
     child->place = place_of(item, to->place);
     fill(b, item, child, depth + 1);
+    if (child->kind == HF_NODE_MAPPING && child->first)
+      child->place = child->first->place;
   }
 }
 
@@ -95,7 +97,8 @@ static void fill_mapping(struct build *b, struct fy_node *from, struct hf_node *
     if (!child)
       return;
     if (!key || !fy_node_is_scalar(key) || fy_node_is_alias(key)) {
-      hf_problems_error(b->problems, child->place, "a key must be a plain string");
+      hf_problems_error(b->problems, child->place, "a key must be a plain string%s",
+                        key && fy_node_is_mapping(key) ? "; if this is a template, write it in quotes: \"{{…}}\"" : "");
       fail_to(b, HF_ERR_SYNTAX);
       return;
     }

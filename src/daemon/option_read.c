@@ -1,11 +1,15 @@
 #include "daemon/options.h"
 
+#include "daemon/option_json.h"
 #include "daemon/quantity.h"
+#include "daemon/tool_name.h"
+#include "mcp/field_value.h"
+#include "upstream/own_header.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 
-enum { SHOWN_MAX = 60, KEYS_MAX = 128, KEY_MAX_BYTES = 32, PATH_MAX_BYTES = 96, PORT_MAX = 65535 };
+enum { SHOWN_MAX = 60, KEYS_MAX = 128, KEY_MAX_BYTES = 32, PATH_MAX_BYTES = 96, PORT_MAX = 65535, KEY_NAME_MAX = 128 };
 
 int hf_choice_find(const char *choices, struct hf_str word) {
   int index = 0;
@@ -37,6 +41,15 @@ static void *target_of(const struct hf_option *option, const struct hf_targets *
     break;
   case HF_SCOPE_TOOL:
     base = (char *)targets->tool;
+    break;
+  case HF_SCOPE_ANSWER:
+    base = (char *)targets->answer;
+    break;
+  case HF_SCOPE_ROUTE:
+    base = (char *)targets->route;
+    break;
+  case HF_SCOPE_TARGET:
+    base = (char *)targets->target;
     break;
   }
   return base ? base + option->offset : NULL;
@@ -140,9 +153,8 @@ static bool check_choice(const struct hf_reader *reader, const struct hf_option 
   return *ret_index >= 0;
 }
 
-/* Expands the variables of a scalar. Sets `ret_text` absent when there is none to be had. */
-static int expand(const struct hf_reader *reader, const char *path, const struct hf_node *node,
-                  struct hf_str *ret_text) {
+int hf_option_expand(const struct hf_reader *reader, const char *path, const struct hf_node *node,
+                     struct hf_str *ret_text) {
   struct hf_str name = {NULL, 0};
   *ret_text = (struct hf_str){NULL, 0};
   int r = hf_expand(reader->arena, node->text, reader->variable, ret_text, &name);
@@ -170,19 +182,19 @@ static int keep(const struct hf_reader *reader, struct hf_str text, struct hf_st
   return 0;
 }
 
-static bool want(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
-                 enum hf_node_kind kind) {
+bool hf_option_wants(const struct hf_reader *reader, const char *path, const struct hf_node *node,
+                     enum hf_node_kind kind) {
   if (node->kind == kind)
     return true;
-  hf_problems_error(reader->problems, node->place, "%s: %s is needed here, not %s", option->path,
-                    hf_node_kind_name(kind), hf_node_kind_name(node->kind));
+  hf_problems_error(reader->problems, node->place, "%s: %s is needed here, not %s", path, hf_node_kind_name(kind),
+                    hf_node_kind_name(node->kind));
   return false;
 }
 
 static int set_texts(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
                      struct hf_strings *member) {
   bool pairs = option->type == HF_OPTION_PAIRS;
-  if (!want(reader, option, node, pairs ? HF_NODE_MAPPING : HF_NODE_SEQUENCE))
+  if (!hf_option_wants(reader, option->path, node, pairs ? HF_NODE_MAPPING : HF_NODE_SEQUENCE))
     return 0;
   struct hf_strings list = {.item = hf_arena_alloc(reader->arena, (node->count + 1) * sizeof(struct hf_str))};
   if (!list.item)
@@ -197,7 +209,7 @@ static int set_texts(const struct hf_reader *reader, const struct hf_option *opt
     if (snprintf(where, sizeof where, pairs ? "%s.%.*s" : "%s", option->path, HF_STR_FMT(item->key)) < 0)
       where[0] = '\0';
     struct hf_str text;
-    int r = expand(reader, where, item, &text);
+    int r = hf_option_expand(reader, where, item, &text);
     if (r == 0 && text.ptr)
       text =
           pairs ? hf_arena_printf(reader->arena, "%.*s%s%.*s", HF_STR_FMT(item->key), option->choices, HF_STR_FMT(text))
@@ -214,7 +226,7 @@ static int set_texts(const struct hf_reader *reader, const struct hf_option *opt
 
 static int set_statuses(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
                         struct hf_server_settings *server) {
-  if (!want(reader, option, node, HF_NODE_SEQUENCE))
+  if (!hf_option_wants(reader, option->path, node, HF_NODE_SEQUENCE))
     return 0;
   uint16_t *list = hf_arena_alloc(reader->arena, (node->count + 1) * sizeof *list);
   if (!list)
@@ -278,7 +290,7 @@ static bool read_hash(struct hf_str text, uint8_t hash[32]) {
 
 static int set_tokens(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
                       struct hf_settings *settings) {
-  if (!want(reader, option, node, HF_NODE_MAPPING))
+  if (!hf_option_wants(reader, option->path, node, HF_NODE_MAPPING))
     return 0;
   struct hf_principal_settings *list = hf_arena_alloc(reader->arena, (node->count + 1) * sizeof *list);
   if (!list)
@@ -286,7 +298,7 @@ static int set_tokens(const struct hf_reader *reader, const struct hf_option *op
   size_t count = 0;
   for (const struct hf_node *item = node->first; item; item = item->next) {
     struct hf_str text = {NULL, 0};
-    int r = item->kind == HF_NODE_SCALAR ? expand(reader, option->path, item, &text) : 0;
+    int r = item->kind == HF_NODE_SCALAR ? hf_option_expand(reader, option->path, item, &text) : 0;
     if (r < 0)
       return r;
     if (!item->key.len || !text.ptr || !read_hash(text, list[count].token_sha256))
@@ -304,12 +316,38 @@ static int set_tokens(const struct hf_reader *reader, const struct hf_option *op
   return 0;
 }
 
+/* Where a keyed tool takes its key: the last part of the option's path. */
+static int set_key(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
+                   struct hf_str text, struct hf_key_settings *key) {
+  char quoted[SHOWN_MAX + 8];
+  const char *last = strrchr(option->path, '.');
+  int place = last ? hf_choice_find("argument|meta|header", hf_str_from(last + 1)) : -1;
+  bool header = place + 1 == HF_KEY_HEADER;
+  if (key->place != HF_KEY_NONE) {
+    hf_problems_error(reader->problems, node->place, "%s: only one of argument, meta and header takes the key",
+                      option->path);
+  } else if (text.len == 0 || text.len > KEY_NAME_MAX) {
+    hf_problems_error(reader->problems, node->place, "%s: a name of 1 to %d bytes is needed here", option->path,
+                      KEY_NAME_MAX);
+  } else if (header && !hf_field_name_valid(text)) {
+    hf_problems_error(reader->problems, node->place, "%s: %s is no header name", option->path,
+                      shown(option, node, quoted));
+  } else if (header && hf_own_header(text)) {
+    hf_problems_error(reader->problems, node->place, "%s: %s is set by holdfast itself", option->path,
+                      shown(option, node, quoted));
+  } else {
+    key->place = (enum hf_key_place)(place + 1);
+    return keep(reader, text, &key->name);
+  }
+  return 0;
+}
+
 static int set_scalar(const struct hf_reader *reader, const struct hf_option *option, const struct hf_node *node,
                       const struct hf_targets *targets) {
   void *member = target_of(option, targets);
   struct hf_str text;
   int index;
-  int r = expand(reader, option->path, node, &text);
+  int r = hf_option_expand(reader, option->path, node, &text);
   if (r < 0 || !text.ptr)
     return r;
   switch ((int)option->type) {
@@ -326,6 +364,10 @@ static int set_scalar(const struct hf_reader *reader, const struct hf_option *op
     return keep(reader, text, member);
   case HF_OPTION_ADDRESS:
     return set_address(reader, option, node, text, targets->top);
+  case HF_OPTION_TOOL:
+    return hf_tool_name_read(reader, option->path, node->place, text, member);
+  case HF_OPTION_KEY:
+    return set_key(reader, option, node, text, member);
   default:
     set_number(reader, option, node, text, member);
     return 0;
@@ -344,10 +386,16 @@ int hf_option_set(const struct hf_reader *reader, const struct hf_option *option
     return set_statuses(reader, option, node, targets->server);
   case HF_OPTION_TOKENS:
     return set_tokens(reader, option, node, targets->top);
+  case HF_OPTION_JSON:
+  case HF_OPTION_TEMPLATE:
+    return hf_option_json(reader, option, node, target_of(option, targets));
+  case HF_OPTION_CONDITION:
+    return hf_option_condition(reader, option, node, target_of(option, targets));
+  case HF_OPTION_PROVIDERS:
   case HF_OPTION_BLOCK:
     return 0;
   default:
-    return want(reader, option, node, HF_NODE_SCALAR) ? set_scalar(reader, option, node, targets) : 0;
+    return hf_option_wants(reader, option->path, node, HF_NODE_SCALAR) ? set_scalar(reader, option, node, targets) : 0;
   }
 }
 
@@ -362,8 +410,12 @@ int hf_options_defaults(struct hf_arena *arena, enum hf_profile profile, const s
     const char *value = options[i].value[profile];
     if (!value || !target_of(&options[i], targets))
       continue;
-    const struct hf_node node = {.kind = HF_NODE_SCALAR, .text = hf_str_from(value)};
-    r = hf_option_set(&reader, &options[i], &node, targets);
+    struct hf_node scalar = {.kind = HF_NODE_SCALAR, .text = hf_str_from(value)};
+    const struct hf_node *node = &scalar;
+    if (options[i].type == HF_OPTION_TEXTS)
+      r = hf_document_parse(arena, scalar.text, &problems, &node);
+    if (r == 0)
+      r = hf_option_set(&reader, &options[i], node, targets);
   }
   return r == 0 && problems.errors ? HF_ERR_INVALID : r;
 }

@@ -12,14 +12,19 @@ struct section {
   unsigned scopes;
   const char *intro; /* lines of YAML that open it */
   int indent;
+  bool sample; /* commented out in the defaults: it needs what only its writer knows */
 };
 
 static const struct section sections[] = {
-    {"Top level", HF_SCOPE_TOP, "", 0},
-    {"Policies (policies.NAME, and in a server)", HF_SCOPE_POLICY, "policies:\n  default:\n", 4},
-    {"Policies of whole servers (policies.NAME, and in a server)", HF_SCOPE_PROVIDER, "", 4},
-    {"Servers (mcpServers.NAME)", HF_SCOPE_SERVER, "mcpServers:\n  example:\n", 4},
-    {"Tools (tools.PATTERN)", HF_SCOPE_TOOL, "tools:\n  \"example__*\":\n", 4},
+    {"Top level", HF_SCOPE_TOP, "", 0, false},
+    {"Policies (policies.NAME, and in a server, tool or, but for the breaker, a route)", HF_SCOPE_POLICY,
+     "policies:\n  default:\n", 4, false},
+    {"Policies of whole servers (policies.NAME, and in a server)", HF_SCOPE_PROVIDER, "", 4, false},
+    {"Servers (mcpServers.NAME)", HF_SCOPE_SERVER, "mcpServers:\n  example:\n", 4, false},
+    {"Tools (tools.PATTERN)", HF_SCOPE_TOOL, "tools:\n  \"example__*\":\n", 4, false},
+    {"Answers (tools.PATTERN, routes.NAME)", HF_SCOPE_ANSWER, "", 4, false},
+    {"Routes (routes.NAME)", HF_SCOPE_ROUTE, "# routes:\n#   example:\n", 4, true},
+    {"Providers of a route (routes.NAME.providers, a list)", HF_SCOPE_TARGET, "", 6, true},
 };
 
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
@@ -51,6 +56,18 @@ static const char *type_name(enum hf_option_type type) {
     return "address";
   case HF_OPTION_TOKENS:
     return "mapping of texts";
+  case HF_OPTION_JSON:
+    return "JSON Schema";
+  case HF_OPTION_TEMPLATE:
+    return "template";
+  case HF_OPTION_CONDITION:
+    return "condition";
+  case HF_OPTION_TOOL:
+    return "server__tool";
+  case HF_OPTION_KEY:
+    return "name";
+  case HF_OPTION_PROVIDERS:
+    return "list of mappings";
   case HF_OPTION_BLOCK:
     break;
   }
@@ -77,23 +94,49 @@ static bool split(const char *path, struct hf_str *ret_group, struct hf_str *ret
   return dot != NULL;
 }
 
-static void put_line(struct hf_printer *out, int indent, const struct hf_option *o, struct hf_str key) {
-  char left[96];
-  const char *value = o->value[HF_PROFILE_STANDARD] ? o->value[HF_PROFILE_STANDARD] : empty_value(o->type);
-  int n =
-      snprintf(left, sizeof left, "%*s%s%.*s: %s", indent, "", value ? "" : "# ", HF_STR_FMT(key), value ? value : "…");
-  hf_print(out, "%s%*s # %s", n < 0 ? "" : left, n < 34 ? 34 - n : 0, "", o->help);
+/* What stands behind the key; NULL when there is nothing to be written without the writer's knowledge. */
+static const char *shown_value(const struct hf_option *o) {
+  const char *value = o->value[HF_PROFILE_STANDARD];
+  return value ? value : empty_value(o->type);
+}
+
+static bool lists_choices(const struct hf_option *o) {
+  return o->choices && (o->type == HF_OPTION_CHOICE || o->type == HF_OPTION_WORD);
+}
+
+/* Where a line stands, and whether it is commented out there. */
+struct margin {
+  int indent;
+  bool sample;
+  int inside; /* further, behind the mark of the comment */
+};
+
+static void put_line(struct hf_printer *out, const struct margin *margin, const struct hf_option *o,
+                     struct hf_str key) {
+  char left[256];
+  const char *value = shown_value(o);
+  int n = snprintf(left, sizeof left, "%*s%s%*s%.*s: %s", margin->indent, "", margin->sample || !value ? "# " : "",
+                   margin->inside, "", HF_STR_FMT(key), value ? value : "…");
+  int columns = n - (value ? 0 : (int)sizeof "…" - 2);
+  hf_print(out, "%s%*s # %s", n < 0 ? "" : left, columns < 34 ? 34 - columns : 0, "", o->help);
   if (o->min || o->max)
     hf_print(out, " (%s%s%s)", o->min ? o->min : "", " to ", o->max ? o->max : "");
-  if (o->choices && (o->type == HF_OPTION_CHOICE || o->type == HF_OPTION_WORD))
+  if (lists_choices(o))
     hf_print(out, " (%s)", o->choices);
   hf_print(out, "\n");
 }
 
+static void put_group(struct hf_printer *out, const struct margin *margin, struct hf_str group) {
+  hf_print(out, "%*s%s%*s%.*s:\n", margin->indent, "", margin->sample ? "# " : "", margin->inside, "",
+           HF_STR_FMT(group));
+}
+
+/* A group is a sample when its first option has no default, for then the others mean nothing without it. */
 static void put_section(struct hf_printer *out, const struct section *section) {
   size_t count;
   const struct hf_option *options = hf_options(&count);
   struct hf_str open = {"", 0};
+  struct margin margin = {0};
   hf_print(out, "\n%s", section->intro);
   for (size_t i = 0; i < count; i++) {
     if (!(options[i].scope & section->scopes) || options[i].type == HF_OPTION_BLOCK)
@@ -101,10 +144,20 @@ static void put_section(struct hf_printer *out, const struct section *section) {
     struct hf_str group;
     struct hf_str key;
     bool grouped = split(options[i].path, &group, &key);
-    if (grouped && !hf_str_equal(group, open))
-      hf_print(out, "%*s%.*s:\n", section->indent, "", HF_STR_FMT(group));
+    if (!grouped || !hf_str_equal(group, open)) {
+      margin.sample = section->sample || (grouped && !shown_value(&options[i]));
+      margin.indent = section->sample ? 0 : section->indent;
+      margin.inside = section->sample ? section->indent : 0;
+      if (grouped)
+        put_group(out, &margin, group);
+    }
     open = group;
-    put_line(out, section->indent + (grouped ? 2 : 0), &options[i], key);
+    struct margin line = margin;
+    if (grouped && line.sample)
+      line.inside += 2;
+    else if (grouped)
+      line.indent += 2;
+    put_line(out, &line, &options[i], key);
   }
 }
 
@@ -147,6 +200,22 @@ static void schema_items(struct hf_json_writer *w, const char *of, const char *t
   else
     schema_type(w, type);
   hf_json_write_object_end(w);
+}
+
+static void schema_providers(struct hf_json_writer *w) {
+  schema_type(w, "array");
+  hf_json_write_member_int(w, "minItems", 1);
+  hf_json_write_member_int(w, "maxItems", HF_CALL_TARGETS_MAX);
+  hf_json_write_member_raw(w, "items", HF_STR("{\"$ref\":\"#/$defs/provider\"}"));
+}
+
+/* A pointer and one operator. */
+static void schema_condition(struct hf_json_writer *w) {
+  hf_json_write_member_raw(
+      w, "condition",
+      HF_STR("{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"pointer\"],\"minProperties\":2,"
+             "\"maxProperties\":2,\"properties\":{\"pointer\":{\"type\":\"string\"},\"equals\":true,\"not\":true,"
+             "\"exists\":{\"type\":\"boolean\"},\"contains\":true,\"atLeast\":{\"type\":\"number\"}}}"));
 }
 
 static void schema_value(struct hf_json_writer *w, const struct hf_option *o) {
@@ -198,6 +267,25 @@ static void schema_value(struct hf_json_writer *w, const struct hf_option *o) {
     schema_type(w, "object");
     schema_items(w, "additionalProperties", "string", "^(sha256:[0-9a-fA-F]{64}|.*[$][{].*)$");
     break;
+  case HF_OPTION_JSON:
+    schema_type(w, "object");
+    break;
+  case HF_OPTION_TEMPLATE:
+    hf_json_write_key(w, "type");
+    hf_json_write_raw(w, strcmp(o->choices, "text") == 0     ? HF_STR("[\"string\",\"number\",\"boolean\"]")
+                         : strcmp(o->choices, "object") == 0 ? HF_STR("\"object\"")
+                                                             : HF_STR("[\"object\",\"string\"]"));
+    break;
+  case HF_OPTION_CONDITION:
+    hf_json_write_member_str(w, "$ref", HF_STR("#/$defs/condition"));
+    break;
+  case HF_OPTION_TOOL:
+    schema_pattern(w, "^.+__.+$|[$][{]");
+    break;
+  case HF_OPTION_PROVIDERS:
+    schema_providers(w);
+    break;
+  case HF_OPTION_KEY:
   case HF_OPTION_BLOCK:
     schema_type(w, "string");
     break;
@@ -210,15 +298,16 @@ static void schema_option(struct hf_json_writer *w, const struct hf_option *o, s
   hf_json_write_member_str(w, "description", hf_str_from(o->help));
   schema_value(w, o);
   const char *value = o->value[HF_PROFILE_STANDARD];
-  if (value && o->type != HF_OPTION_COUNT && o->type != HF_OPTION_FLAG)
-    hf_json_write_member_str(w, "default", hf_str_from(value));
-  else if (value)
+  bool spelt_as_json = o->type == HF_OPTION_COUNT || o->type == HF_OPTION_FLAG || o->type == HF_OPTION_TEXTS;
+  if (value && spelt_as_json)
     hf_json_write_member_raw(w, "default", hf_str_from(value));
+  else if (value)
+    hf_json_write_member_str(w, "default", hf_str_from(value));
   hf_json_write_object_end(w);
 }
 
-/* The properties of some scopes; groups become objects of their own. */
-static void schema_properties(struct hf_json_writer *w, unsigned scopes) {
+/* The properties of some scopes, without the group `but`; groups become objects of their own. */
+static void schema_properties(struct hf_json_writer *w, unsigned scopes, struct hf_str but) {
   size_t count;
   const struct hf_option *options = hf_options(&count);
   struct hf_str open = {"", 0};
@@ -228,6 +317,8 @@ static void schema_properties(struct hf_json_writer *w, unsigned scopes) {
     struct hf_str group;
     struct hf_str key;
     bool grouped = split(options[i].path, &group, &key);
+    if (grouped && hf_str_equal(group, but))
+      continue;
     if (!hf_str_equal(group, open)) {
       if (open.len) {
         hf_json_write_object_end(w);
@@ -251,7 +342,7 @@ static void schema_properties(struct hf_json_writer *w, unsigned scopes) {
   }
 }
 
-static void schema_definition(struct hf_json_writer *w, const char *name, unsigned scopes, bool open) {
+static void schema_definition(struct hf_json_writer *w, const char *name, unsigned scopes, const char *but, bool open) {
   hf_json_write_key(w, name);
   hf_json_write_object(w);
   schema_type(w, "object");
@@ -259,7 +350,7 @@ static void schema_definition(struct hf_json_writer *w, const char *name, unsign
     hf_json_write_member_bool(w, "additionalProperties", false);
   hf_json_write_key(w, "properties");
   hf_json_write_object(w);
-  schema_properties(w, scopes);
+  schema_properties(w, scopes, hf_str_from(but));
   hf_json_write_object_end(w);
   hf_json_write_object_end(w);
 }
@@ -292,17 +383,21 @@ int hf_option_text_schema(struct hf_buf *text) {
   hf_json_write_raw(&w, HF_STR("{\"type\":\"string\"}"));
   hf_json_write_key(&w, "inputs");
   hf_json_write_raw(&w, HF_STR("true"));
-  schema_properties(&w, HF_SCOPE_TOP);
+  schema_properties(&w, HF_SCOPE_TOP, HF_STR(""));
   schema_map(&w, "mcpServers", "#/$defs/server");
   schema_map(&w, "servers", "#/$defs/server");
   schema_map(&w, "policies", "#/$defs/policy");
   schema_map(&w, "tools", "#/$defs/tool");
+  schema_map(&w, "routes", "#/$defs/route");
   hf_json_write_object_end(&w);
   hf_json_write_key(&w, "$defs");
   hf_json_write_object(&w);
-  schema_definition(&w, "server", HF_SCOPE_SERVER | HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, true);
-  schema_definition(&w, "policy", HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, false);
-  schema_definition(&w, "tool", HF_SCOPE_TOOL | HF_SCOPE_POLICY, false);
+  schema_definition(&w, "server", HF_SCOPE_SERVER | HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, "", true);
+  schema_definition(&w, "policy", HF_SCOPE_POLICY | HF_SCOPE_PROVIDER, "", false);
+  schema_definition(&w, "tool", HF_SCOPE_TOOL | HF_SCOPE_ANSWER | HF_SCOPE_POLICY, "", false);
+  schema_definition(&w, "route", HF_SCOPE_ROUTE | HF_SCOPE_ANSWER | HF_SCOPE_POLICY, "breaker", false);
+  schema_definition(&w, "provider", HF_SCOPE_TARGET, "", false);
+  schema_condition(&w);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
@@ -326,8 +421,7 @@ static void put_roff(struct hf_printer *out, const char *text) {
 static void put_manual(struct hf_printer *out, const struct hf_option *o) {
   hf_print(out, ".It Ic %s\n", o->path);
   put_roff(out, o->help);
-  hf_print(out, ".\n%s%s%s", type_name(o->type), o->choices && o->type != HF_OPTION_PAIRS ? " " : "",
-           o->choices && o->type != HF_OPTION_PAIRS ? o->choices : "");
+  hf_print(out, ".\n%s%s%s", type_name(o->type), lists_choices(o) ? " " : "", lists_choices(o) ? o->choices : "");
   if (o->min && o->max)
     hf_print(out, " from %s to %s", o->min, o->max);
   const char *const *v = o->value;

@@ -1,5 +1,6 @@
 #include "daemon/server_config.h"
 
+#include "daemon/tool_name.h"
 #include "mcp/field_value.h"
 #include "upstream/own_header.h"
 
@@ -23,6 +24,9 @@ void hf_policy_check(const struct hf_reader *reader, struct hf_place place, cons
     hf_problems_error(reader->problems, place, "%s: retry.base is longer than retry.max", where);
   if (policy->breaker.open > policy->breaker.max_open)
     hf_problems_error(reader->problems, place, "%s: breaker.open is longer than breaker.maxOpen", where);
+  if (policy->breaker.slow != HF_TIME_NEVER && policy->breaker.slow >= timeout->deadline)
+    hf_problems_warn(reader->problems, place, "%s: breaker.slow is not shorter than timeout.deadline, so no success is",
+                     where);
   if (timeout->connect > timeout->deadline)
     hf_problems_warn(reader->problems, place, "%s: timeout.connect is longer than timeout.deadline, which ends it",
                      where);
@@ -263,6 +267,62 @@ static int read_server(const struct hf_reader *reader, const struct hf_node *nod
   return 0;
 }
 
+/* The standbys behind a server, up to one that was seen before. Returns how many, and whether they lead back to it. */
+static size_t follow_standbys(const struct hf_settings *settings, const struct hf_server_settings *first,
+                              bool *ret_circle) {
+  const struct hf_server_settings *s = first;
+  size_t count = 0;
+  *ret_circle = false;
+  while (s && s->standby.ptr && count <= settings->server_count) {
+    s = hf_tool_name_server(settings, s->standby);
+    count += s != NULL;
+    if (s == first) {
+      *ret_circle = true;
+      break;
+    }
+  }
+  return count;
+}
+
+static int check_standby(const struct hf_reader *reader, const struct hf_node *node,
+                         const struct hf_server_settings *server) {
+  const struct hf_settings *settings = reader->settings;
+  const char *nearest = NULL;
+  bool circle;
+  size_t count = follow_standbys(settings, server, &circle);
+  if (hf_str_equal(server->standby, server->name)) {
+    hf_problems_error(reader->problems, node->place, "standby: a server cannot stand in for itself");
+  } else if (!hf_tool_name_server(settings, server->standby)) {
+    int r = hf_tool_name_nearest(reader, server->standby, &nearest);
+    if (r < 0)
+      return r;
+    hf_problems_error(reader->problems, node->place, "standby: there is no server '%.*s' in mcpServers%s%s%s",
+                      shown_len(server->standby), server->standby.ptr, nearest ? "; did you mean '" : "",
+                      nearest ? nearest : "", nearest ? "'?" : "");
+  } else if (circle) {
+    hf_problems_error(reader->problems, node->place, "standby: from '%.*s' the standbys lead back to it",
+                      shown_len(server->name), server->name.ptr);
+  } else if (count >= HF_CALL_TARGETS_MAX) {
+    hf_problems_error(reader->problems, node->place, "standby: more than %d servers in a row", HF_CALL_TARGETS_MAX);
+  } else if (server->stateful) {
+    hf_problems_error(reader->problems, node->place,
+                      "standby: what '%.*s' holds for its sessions (stateful: true) no other server has; say only one",
+                      shown_len(server->name), server->name.ptr);
+  }
+  return 0;
+}
+
+static int check_standbys(const struct hf_reader *reader, const struct hf_node *node) {
+  const struct hf_server_settings *server = reader->settings->servers;
+  int r = 0;
+  for (const struct hf_node *s = node->first; s && r == 0; s = s->next, server++) {
+    const struct hf_node *standby = hf_node_get(s, HF_STR("standby"));
+    if (standby && server->standby.ptr)
+      r = check_standby(reader, standby, server);
+  }
+  return r;
+}
+
 int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
                     enum hf_instance_mode instance, struct hf_settings *settings) {
   if (node->kind != HF_NODE_MAPPING || node->count > SERVERS_MAX) {
@@ -276,7 +336,7 @@ int hf_servers_read(const struct hf_reader *reader, const struct hf_node *node, 
   int r = 0;
   for (const struct hf_node *s = node->first; s && r == 0; s = s->next)
     r = read_server(reader, s, policies, instance, &settings->servers[settings->server_count++]);
-  return r;
+  return r == 0 ? check_standbys(reader, node) : r;
 }
 
 /* Names of files and folders that say nothing about the program in them. */

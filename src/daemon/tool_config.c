@@ -1,5 +1,7 @@
 #include "daemon/tool_config.h"
 
+#include "daemon/tool_name.h"
+
 #include <stdio.h>
 
 enum { PATTERNS_MAX = 2048, ENTRIES_MAX = 65536, SHOWN_MAX = 60, WHERE_MAX = 80 };
@@ -35,7 +37,7 @@ static bool has_policy(const struct hf_node *node) {
 
 static int read_entry(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
                       const char *where, struct hf_tool_settings *entry) {
-  const struct hf_targets targets = {.policy = &entry->policy, .tool = entry};
+  const struct hf_targets targets = {.policy = &entry->policy, .tool = entry, .answer = entry};
   int r = hf_policies_apply(reader, policies, node, &targets);
   if (r == 0)
     r = hf_options_read(reader, node, where, &targets, NULL);
@@ -44,26 +46,157 @@ static int read_entry(const struct hf_reader *reader, const struct hf_node *node
   return r;
 }
 
+/* Where `key` stands in the mapping, else where the mapping does. */
+static struct hf_place place_of(const struct hf_node *node, const char *key) {
+  const struct hf_node *entry = hf_node_get(node, hf_str_from(key));
+  return entry ? entry->place : node->place;
+}
+
+static bool is_given(const struct hf_node *node, const char *key) {
+  const struct hf_node *entry = hf_node_get(node, hf_str_from(key));
+  return entry && entry->kind != HF_NODE_NULL;
+}
+
+void hf_answer_check(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                     const struct hf_tool_settings *answer, struct hf_str writes) {
+  const struct hf_cache_settings *cache = &answer->cache;
+  const bool caches = cache->ttl > 0 || cache->max_stale > 0;
+  const struct hf_place place = place_of(node, "cache");
+  if (caches && writes.ptr)
+    hf_problems_error(reader->problems, place,
+                      "%s: only answers of tools that are declared read-only are cached, and '%.*s' is not; if it only "
+                      "reads, say 'safety: read_only' in its entry of tools",
+                      where, shown_len(writes), writes.ptr);
+  if (cache->keep && !caches)
+    hf_problems_error(reader->problems, place, "%s: cache.keep keeps nothing without cache.ttl or cache.maxStale",
+                      where);
+  if (cache->keep && caches && !reader->settings->store.enabled)
+    hf_problems_error(reader->problems, place, "%s: cache.keep needs the store, which is off (store.enabled: false)",
+                      where);
+  if (cache->max_stale > 0 && cache->max_stale < cache->ttl)
+    hf_problems_error(reader->problems, place, "%s: cache.maxStale is shorter than cache.ttl", where);
+  const char *never = cache->max_stale > 0                                           ? "cache.maxStale"
+                      : answer->fallback.text.ptr || answer->fallback.structured.ptr ? "default"
+                                                                                     : NULL;
+  if (answer->degraded == HF_DEGRADED_EXPLICIT && never)
+    hf_problems_error(reader->problems, place_of(node, "degraded"),
+                      "%s: with degraded.mode 'explicit' there is no degraded answer, so '%s' has no effect", where,
+                      never);
+}
+
+static void check_key(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                      const struct hf_tool_settings *entry) {
+  const bool keyed = entry->has_safety && entry->safety == HF_SAFETY_KEYED;
+  const struct hf_key_settings *key = &entry->key;
+  const struct hf_place place = place_of(node, "idempotencyKey");
+  if (!keyed && is_given(node, "idempotencyKey"))
+    hf_problems_error(reader->problems, place, "%s: idempotencyKey holds only with 'safety: keyed'", where);
+  else if (keyed && key->place == HF_KEY_NONE)
+    hf_problems_error(reader->problems, is_given(node, "idempotencyKey") ? place : place_of(node, "safety"),
+                      "%s: safety 'keyed' needs idempotencyKey with one of argument, meta and header: where the tool "
+                      "takes the key",
+                      where);
+  else if (keyed && key->ttl == 0)
+    hf_problems_error(reader->problems, place,
+                      "%s: idempotencyKey needs 'ttl': for how long the server remembers a key, since later a repeat "
+                      "would run again",
+                      where);
+}
+
+static void check_hedge(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                        const struct hf_tool_settings *entry) {
+  if (entry->hedge && !(entry->has_safety && entry->safety == HF_SAFETY_READ_ONLY))
+    hf_problems_error(reader->problems, place_of(node, "hedge"),
+                      "%s: a hedge runs the tool twice; if it only reads, say 'safety: read_only' here, too", where);
+}
+
+static void check_reconcile(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                            const struct hf_tool_settings *entry) {
+  const struct hf_reconcile_settings *reconcile = &entry->reconcile;
+  const struct hf_node *given = hf_node_get(node, HF_STR("reconcile"));
+  if (!given || given->kind != HF_NODE_MAPPING)
+    return;
+  if (entry->has_safety && entry->safety != HF_SAFETY_UNSAFE)
+    hf_problems_error(reader->problems, given->place,
+                      "%s: reconcile is for unsafe tools; one that is %s is sent again instead", where,
+                      hf_safety_name(entry->safety));
+  static const char *const needed[] = {"tool", "arguments"};
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+    if (!is_given(given, needed[i]))
+      hf_problems_error(reader->problems, given->place, "%s: reconcile needs '%s'", where, needed[i]);
+  if (!is_given(given, "executed") && !is_given(given, "notExecuted"))
+    hf_problems_error(reader->problems, given->place,
+                      "%s: reconcile needs 'executed' or 'notExecuted': what the answer says of the call", where);
+  else if (reconcile->settle != HF_TIME_NEVER && !is_given(given, "notExecuted"))
+    hf_problems_error(reader->problems, place_of(given, "settle"), "%s: reconcile.settle holds only with 'notExecuted'",
+                      where);
+}
+
 /* Reads an entry once for what is wrong in it. */
 static int check_entry(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
                        const char *where) {
-  struct hf_tool_settings entry = {.policy = policies->policy};
-  const struct hf_node *safety = hf_node_get(node, HF_STR("safety"));
+  struct hf_tool_settings entry = reader->settings->tool_defaults;
+  entry.policy = policies->policy;
+  const size_t errors = reader->problems->errors;
   int r = read_entry(reader, node, policies, where, &entry);
   hf_policy_check(reader, node->place, where, &entry.policy);
-  if (safety && entry.safety == HF_SAFETY_KEYED)
-    hf_problems_error(reader->problems, safety->place,
-                      "%s: safety 'keyed' needs an idempotency key, which this version cannot send; say 'unsafe', or "
-                      "'idempotent' if a repeat is harmless",
-                      where);
   if (node->kind == HF_NODE_MAPPING && node->count == 0)
     hf_problems_warn(reader->problems, node->place, "%s: says nothing", where);
-  return r;
+  if (r < 0 || reader->problems->errors > errors)
+    return r;
+  bool reads = entry.has_safety && entry.safety == HF_SAFETY_READ_ONLY;
+  check_key(reader, node, where, &entry);
+  check_hedge(reader, node, where, &entry);
+  check_reconcile(reader, node, where, &entry);
+  hf_answer_check(reader, node, where, &entry, reads ? (struct hf_str){NULL, 0} : node->key);
+  return 0;
+}
+
+static bool sets_header(const struct hf_server_settings *server, struct hf_str name) {
+  for (size_t i = 0; i < server->headers.count; i++) {
+    struct hf_str header = server->headers.item[i];
+    if (header.len > name.len && header.ptr[name.len] == ':' && hf_bytes_equal_nocase(header.ptr, name.ptr, name.len))
+      return true;
+  }
+  return false;
+}
+
+/* What only shows at a server. */
+static void check_at(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                     const struct hf_tool_settings *entry, const struct hf_server_settings *server) {
+  const bool http = server->transport == HF_TRANSPORT_HTTP;
+  const struct hf_reconcile_settings *reconcile = &entry->reconcile;
+  const struct hf_place at = place_of(node, "reconcile");
+  const int shown = shown_len(server->name);
+  const hf_time deadline = (entry->has_policy ? entry->policy : server->policy).timeout.deadline;
+  if (entry->key.place == HF_KEY_HEADER && !http)
+    hf_problems_error(reader->problems, place_of(node, "idempotencyKey"),
+                      "%s: idempotencyKey.header cannot be sent to '%.*s', which is a child process and speaks no HTTP",
+                      where, shown, server->name.ptr);
+  if (entry->key.place == HF_KEY_HEADER && http && sets_header(server, entry->key.name))
+    hf_problems_error(reader->problems, place_of(node, "idempotencyKey"),
+                      "%s: the headers of '%.*s' set '%.*s' already, which idempotencyKey.header needs", where, shown,
+                      server->name.ptr, HF_STR_FMT(entry->key.name));
+  if (!reconcile->tool.server.ptr)
+    return;
+  if (http && reconcile->not_executed.pointer.ptr && reconcile->settle == HF_TIME_NEVER)
+    hf_problems_error(reader->problems, at,
+                      "%s: reconcile needs 'settle', since '%.*s' speaks HTTP: how long a request that was lost may "
+                      "still begin to run there",
+                      where, shown, server->name.ptr);
+  if (reconcile->timeout >= deadline)
+    hf_problems_error(reader->problems, at, "%s: reconcile.timeout leaves nothing of the deadline for the call", where);
+  else if (reconcile->settle != HF_TIME_NEVER && reconcile->settle >= deadline - reconcile->timeout)
+    hf_problems_warn(reader->problems, at,
+                     "%s: reconcile.settle and .timeout are longer than the deadline: that a call did not run will not "
+                     "be known in time",
+                     where);
 }
 
 static int add(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
                const char *where, struct hf_settings *settings, size_t *cap) {
   bool used = false;
+  const size_t errors = reader->problems->errors;
   for (size_t i = 0; i < settings->server_count; i++) {
     const struct hf_server_settings *server = &settings->servers[i];
     bool nomem;
@@ -82,16 +215,39 @@ static int add(const struct hf_reader *reader, const struct hf_node *node, const
     struct hf_reader again = *reader;
     again.problems = &told;
     struct hf_tool_settings *entry = &settings->tools[settings->tool_count++];
-    *entry = (struct hf_tool_settings){.server = server->name, .policy = server->policy};
+    *entry = settings->tool_defaults;
+    entry->server = server->name;
+    entry->policy = server->policy;
     entry->pattern = hf_arena_copy(reader->arena, node->key);
     entry->source = hf_arena_copy(reader->arena, hf_str_from(where));
     int r = read_entry(&again, node, policies, where, entry);
     if (r < 0 || !entry->pattern.ptr || !entry->source.ptr)
       return HF_ERR_NOMEM;
+    if (reader->problems->errors == errors)
+      check_at(reader, node, where, entry, server);
   }
   if (!used)
     hf_problems_warn(reader->problems, node->place, "%s: there is no server whose tools it could match", where);
   return 0;
+}
+
+/* What is asked whether a call ran must not have effects itself. Here all entries are known. */
+static void check_asked(const struct hf_reader *reader, const struct hf_node *node,
+                        const struct hf_settings *settings) {
+  for (size_t i = 0; i < settings->tool_count; i++) {
+    const struct hf_tool_settings *entry = &settings->tools[i];
+    const struct hf_tool_name *asked = &entry->reconcile.tool;
+    const struct hf_tool_settings *its =
+        asked->server.ptr ? hf_settings_tool(settings, asked->server, asked->tool) : NULL;
+    bool told = i > 0 && hf_str_equal(settings->tools[i - 1].pattern, entry->pattern);
+    if (!its || !its->has_safety || its->safety == HF_SAFETY_READ_ONLY || told)
+      continue;
+    const struct hf_node *stands = hf_node_get(node, entry->pattern);
+    hf_problems_error(reader->problems, stands ? place_of(stands, "reconcile") : node->place,
+                      "%.*s: reconcile asks '%.*s__%.*s', which is declared %s by %.*s and could have effects itself",
+                      HF_STR_FMT(entry->source), shown_len(asked->server), asked->server.ptr, shown_len(asked->tool),
+                      asked->tool.ptr, hf_safety_name(its->safety), HF_STR_FMT(its->source));
+  }
 }
 
 int hf_tools_read(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,
@@ -119,5 +275,7 @@ int hf_tools_read(const struct hf_reader *reader, const struct hf_node *node, co
     if (r == 0)
       r = add(reader, entry, policies, where, settings, &cap);
   }
+  if (r == 0)
+    check_asked(reader, node, settings);
   return r;
 }

@@ -291,15 +291,6 @@ static void config__a_tie_between_patterns_is_an_error(void **state) {
       "longer\n");
 }
 
-static void config__keyed_is_refused_while_no_key_can_be_sent(void **state) {
-  (void)state;
-  struct loaded l;
-  load(&l, "mcpServers: { a: { command: x } }\ntools: { a__b: { safety: keyed } }\n");
-  assert_int_equal(l.r, HF_ERR_INVALID);
-  assert_non_null(strstr(l.text.data, "f:2:18: error: tools.a__b: safety 'keyed' needs an idempotency key"));
-  unload(&l);
-}
-
 static void config__headers_that_frame_a_message_are_refused(void **state) {
   (void)state;
   assert_problems("mcpServers:\n  a: { url: http://x, headers: { content-length: '1', 'a b': x } }\n",
@@ -481,7 +472,6 @@ int main(void) {
       cmocka_unit_test(config__reads_tokens_as_hashes),
       cmocka_unit_test(config__policies_stack_up),
       cmocka_unit_test(config__a_tie_between_patterns_is_an_error),
-      cmocka_unit_test(config__keyed_is_refused_while_no_key_can_be_sent),
       cmocka_unit_test(config__headers_that_frame_a_message_are_refused),
       cmocka_unit_test(config__odd_server_names_are_kept),
       cmocka_unit_test(config__no_secret_is_quoted),

@@ -88,7 +88,9 @@ static void options__every_default_is_within_its_bounds_and_parses(void **state)
     struct hf_policy policy = {0};
     struct hf_provider_options provider = {0};
     struct hf_tool_settings tool = {0};
-    const struct hf_targets targets = {settings, &server, &policy, &provider, &tool};
+    struct hf_route_settings route = {0};
+    struct hf_route_provider target = {0};
+    const struct hf_targets targets = {settings, &server, &policy, &provider, &tool, &tool, &route, &target};
     assert_int_equal(hf_options_defaults(&settings->arena, (enum hf_profile)profile, &targets), 0);
     hf_settings_free(settings);
   }
