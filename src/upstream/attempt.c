@@ -181,6 +181,7 @@ void hf_attempt_fail_all(struct hf_uplink *up, const struct hf_evidence *evidenc
     }
     struct hf_evidence seen = HF_EVIDENCE(attempt->out.handed ? HF_EVIDENCE_BROKE : HF_EVIDENCE_NOT_STARTED);
     seen.retry_after = evidence->retry_after;
+    seen.child_dead = evidence->child_dead;
     hf_attempt_finish(up, attempt, &seen, NULL);
   }
 }

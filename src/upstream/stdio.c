@@ -425,7 +425,8 @@ static void on_ended(struct hf_child *child, const struct hf_child_end *end) {
   struct hf_error reason;
   explain(s, end, &reason);
   bool cannot_work = end->stage == HF_SPAWN_EXEC || end->stage == HF_SPAWN_CWD;
-  const struct hf_evidence evidence = HF_EVIDENCE(cannot_work ? HF_EVIDENCE_COMMAND_NOT_FOUND : HF_EVIDENCE_BROKE);
+  struct hf_evidence evidence = HF_EVIDENCE(cannot_work ? HF_EVIDENCE_COMMAND_NOT_FOUND : HF_EVIDENCE_BROKE);
+  evidence.child_dead = true;
   clear(s);
   s->transport.events->closed(s->transport.owner, &evidence, hf_str_from(reason.text));
 }

@@ -178,6 +178,7 @@ static void stdio__says_why_it_ended(void **state) {
     assert_true(run_until(&bed, &bed.closed));
     assert_string_equal(bed.reason, cases[i].reason);
     assert_int_equal(bed.end.kind, cases[i].kind);
+    assert_true(bed.end.child_dead);
     close_bed(&bed);
   }
 }

@@ -201,7 +201,8 @@ static void opened(struct bed *bed) {
 }
 
 static void closed(struct bed *bed, enum hf_evidence_kind kind, const char *reason) {
-  const struct hf_evidence evidence = HF_EVIDENCE(kind);
+  struct hf_evidence evidence = HF_EVIDENCE(kind);
+  evidence.child_dead = strncmp(reason, "killed", 6) == 0;
   memset(bed->fake.sent, 0, sizeof bed->fake.sent);
   hf_upstream_transport_events.closed(bed->upstream, &evidence, hf_str_from(reason));
   run(bed, 0);
@@ -417,6 +418,7 @@ static void upstream__death_ends_what_was_under_way(void **state) {
   closed(&bed, HF_EVIDENCE_BROKE, "killed by signal 9 (Killed)");
   assert_true(bed.calls[1].done && bed.calls[2].done);
   assert_int_equal(bed.calls[1].evidence.kind, HF_EVIDENCE_BROKE);
+  assert_true(bed.calls[1].evidence.child_dead);
   assert_int_equal(bed.calls[2].evidence.kind, HF_EVIDENCE_NOT_STARTED);
   assert_int_equal(bed.phase, HF_UPSTREAM_DOWN);
   assert_int_equal(request(&bed, 3), HF_ERR_UNAVAILABLE);
