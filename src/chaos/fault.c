@@ -24,6 +24,7 @@ static const struct {
     {"death", HF_CHAOS_DEATH, false, 1},
     {"kill", HF_CHAOS_KILL, false, 0},
     {"refuse", HF_CHAOS_REFUSE, false, 200},
+    {"late", HF_CHAOS_LATE, false, 1000},
     {"delay", HF_CHAOS_DELAY, true, 100},
     {"slow", HF_CHAOS_SLOW, true, 1},
     {"cut", HF_CHAOS_CUT, true, 0},

@@ -21,6 +21,7 @@ enum hf_chaos_fault_kind {
   HF_CHAOS_DEATH,
   HF_CHAOS_KILL,
   HF_CHAOS_REFUSE,
+  HF_CHAOS_LATE,
   /* the answer, slowly or in part */
   HF_CHAOS_DELAY,
   HF_CHAOS_SLOW,

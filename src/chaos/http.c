@@ -1,5 +1,6 @@
 #include "chaos/http.h"
 
+#include "chaos/late.h"
 #include "chaos/ledger.h"
 #include "chaos/pick.h"
 #include "chaos/wire.h"
@@ -235,8 +236,9 @@ static bool break_off(struct conn *conn) {
   const struct hf_chaos_fault *fault = &conn->answer.fault;
   switch ((int)fault->kind) {
   case HF_CHAOS_RESET:
+  case HF_CHAOS_LATE:
   case HF_CHAOS_CLOSE:
-    conn_end(conn, fault->kind == HF_CHAOS_RESET);
+    conn_end(conn, fault->kind != HF_CHAOS_CLOSE);
     return true;
   case HF_CHAOS_STALL:
     return true;
@@ -295,11 +297,15 @@ static void conn_answer(struct conn *conn, const struct hf_chaos_wire_request *w
                                      .session = wire->session,
                                      .version = wire->version,
                                      .method_header = wire->method_header,
-                                     .name_header = wire->name_header};
+                                     .name_header = wire->name_header,
+                                     .head = wire->head};
   hf_chaos_serve(chaos, &request, &conn->answer);
   const struct hf_chaos_answer *answer = &conn->answer;
   conn->streams = wire->streams && answer->is_call && answer->status == 200 && answer->fault.kind != HF_CHAOS_STATUS &&
                   (chaos->sse || answer->fault.kind == HF_CHAOS_SSE || (answer->steps > 0 && answer->token.len > 0));
+  if (answer->fault.kind == HF_CHAOS_LATE) {
+    hf_chaos_late(conn->http->loop, chaos, &request, answer->fault.number);
+  }
   if (!break_off(conn)) {
     answer_start(conn);
   }

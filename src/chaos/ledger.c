@@ -25,15 +25,19 @@ static size_t put(char *line, struct hf_str text, size_t max, unsigned char leas
   return len;
 }
 
+void hf_chaos_ledger_key(const char *key, char text[HF_CHAOS_LEDGER_KEY_MAX + 1]) {
+  text[put(text, hf_str_from(key[0] != '\0' ? key : "-"), HF_CHAOS_LEDGER_KEY_MAX, '!', '_')] = '\0';
+}
+
 void hf_chaos_ledger_add(int ledger, const char *tool, const char *key, struct hf_str arguments) {
-  enum { TOOL_MAX = 127, KEY_MAX = 255, FIGURES = 64 };
-  char line[TOOL_MAX + KEY_MAX + FIGURES + HF_CHAOS_LEDGER_ARGUMENTS_MAX + sizeof "...\n"];
+  enum { TOOL_MAX = 127, FIGURES = 64 };
+  char line[TOOL_MAX + HF_CHAOS_LEDGER_KEY_MAX + FIGURES + HF_CHAOS_LEDGER_ARGUMENTS_MAX + sizeof "...\n"];
   if (ledger < 0) {
     return;
   }
   size_t len = put(line, hf_str_from(tool[0] != '\0' ? tool : "-"), TOOL_MAX, '!', '_');
   line[len++] = ' ';
-  len += put(line + len, hf_str_from(key[0] != '\0' ? key : "-"), KEY_MAX, '!', '_');
+  len += put(line + len, hf_str_from(key[0] != '\0' ? key : "-"), HF_CHAOS_LEDGER_KEY_MAX, '!', '_');
   int figures = snprintf(line + len, FIGURES, " %" PRId64 " %ld ", hf_clock_wall_ms(), (long)getpid());
   len += figures > 0 ? (size_t)figures : 0;
   struct hf_str rest = arguments.len > 0 ? arguments : HF_STR("-");

@@ -11,12 +11,19 @@
 
 enum hf_chaos_era { HF_CHAOS_LEGACY = 1, HF_CHAOS_MODERN = 2, HF_CHAOS_EITHER = 3 };
 
+/* Where a tool takes its idempotency key. */
+enum hf_chaos_key_place { HF_CHAOS_KEY_NONE, HF_CHAOS_KEY_ARGUMENT, HF_CHAOS_KEY_META, HF_CHAOS_KEY_HEADER };
+
 struct hf_chaos_tool {
   const char *name;
   const char *description; /* this and the others may be NULL */
   const char *schema;      /* raw JSON, as the next */
   const char *annotations;
-  const char *text; /* what it answers; else its name, key and how often anything ran */
+  const char *text;                  /* what it answers; else its name, key and how often anything ran */
+  enum hf_chaos_key_place key_place; /* a key runs it once, for as long as the key is remembered */
+  const char *key_name;
+  int64_t key_ttl_ms;
+  const char *tells; /* a tool: it tells whether that one ran with the arguments that it is given itself */
 };
 
 enum { HF_CHAOS_TOOLS_MAX = 256, HF_CHAOS_TOOL_NAME_MAX = 128 };

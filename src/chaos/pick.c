@@ -61,26 +61,33 @@ static size_t skip_value(struct hf_str s, size_t at) {
   return s.len;
 }
 
-struct hf_str hf_pick_member(struct hf_str object, const char *key) {
-  size_t at = skip_space(object, 0);
-  if (at >= object.len || object.ptr[at] != '{') {
-    return (struct hf_str){NULL, 0};
+bool hf_pick_next(struct hf_str object, size_t *at, struct hf_str *ret_name, struct hf_str *ret_value) {
+  if (*at == 0) {
+    *at = skip_space(object, 0);
+    *at = *at < object.len && object.ptr[*at] == '{' ? skip_space(object, *at + 1) : object.len;
   }
-  size_t key_len = strlen(key);
-  at = skip_space(object, at + 1);
-  while (at < object.len && object.ptr[at] == '"') {
-    size_t name = at + 1;
-    at = skip_string(object, at);
-    size_t name_len = at > name ? at - 1 - name : 0;
-    at = skip_space(object, at);
-    at = skip_space(object, at + 1); /* the colon */
-    size_t value = at;
-    at = skip_value(object, at);
-    if (name_len == key_len && memcmp(object.ptr + name, key, key_len) == 0) {
-      return value > at ? (struct hf_str){NULL, 0} : hf_str_trim((struct hf_str){object.ptr + value, at - value});
+  if (*at >= object.len || object.ptr[*at] != '"') {
+    return false;
+  }
+  size_t name = *at + 1;
+  size_t end = skip_string(object, *at);
+  *ret_name = (struct hf_str){object.ptr + name, end > name ? end - 1 - name : 0};
+  size_t value = skip_space(object, skip_space(object, end) + 1); /* behind the colon */
+  end = skip_value(object, value);
+  *ret_value = value > end ? (struct hf_str){NULL, 0} : hf_str_trim((struct hf_str){object.ptr + value, end - value});
+  *at = skip_space(object, skip_space(object, end) + 1); /* behind the comma */
+  return true;
+}
+
+struct hf_str hf_pick_member(struct hf_str object, const char *key) {
+  struct hf_str wanted = hf_str_from(key);
+  struct hf_str name;
+  struct hf_str value;
+  size_t at = 0;
+  while (hf_pick_next(object, &at, &name, &value)) {
+    if (hf_str_equal(name, wanted)) {
+      return value;
     }
-    at = skip_space(object, at);
-    at = skip_space(object, at + 1); /* the comma */
   }
   return (struct hf_str){NULL, 0};
 }
@@ -136,6 +143,21 @@ struct hf_str hf_pick_path(struct hf_str object, const char *path) {
     path += *path == '.';
   }
   return object;
+}
+
+struct hf_str hf_pick_header(struct hf_str head, const char *name) {
+  struct hf_str wanted = hf_str_from(name);
+  while (head.len > 0) {
+    const char *end = memmem(head.ptr, head.len, "\r\n", 2);
+    struct hf_str line = {head.ptr, end ? (size_t)(end - head.ptr) : head.len};
+    const char *colon = line.len > 0 ? memchr(line.ptr, ':', line.len) : NULL;
+    if (colon != NULL && hf_str_equal_nocase((struct hf_str){line.ptr, (size_t)(colon - line.ptr)}, wanted)) {
+      return hf_str_trim((struct hf_str){colon + 1, (size_t)(line.ptr + line.len - colon - 1)});
+    }
+    size_t used = end ? line.len + 2 : line.len;
+    head = (struct hf_str){head.ptr + used, head.len - used};
+  }
+  return (struct hf_str){NULL, 0};
 }
 
 static char unescape(char c) {

@@ -11,8 +11,15 @@
 /* Returns the raw text of member `key` of `object`, borrowed; ptr NULL if there is none or `object` is no object. */
 struct hf_str hf_pick_member(struct hf_str object, const char *key);
 
+/* Reads the member of `object` at `*at`, 0 first, and goes on to the next: its name as it is written between the
+ * quotes, and its raw value. Returns false behind the last. */
+bool hf_pick_next(struct hf_str object, size_t *at, struct hf_str *ret_name, struct hf_str *ret_value);
+
 /* Follows names separated by '.', none of which holds one: "params.arguments.key". */
 struct hf_str hf_pick_path(struct hf_str object, const char *path);
+
+/* The value of a header among raw lines that end with CRLF, borrowed; ptr NULL if there is none. */
+struct hf_str hf_pick_header(struct hf_str head, const char *name);
 
 /* How many elements `array` has; none if it is no array. */
 size_t hf_pick_count(struct hf_str array);

@@ -199,6 +199,7 @@ void hf_chaos_pipe_answer(struct hf_chaos_pipe *pipe, struct hf_chaos_answer *an
     (void)raise(SIGKILL);
     break;
   case HF_CHAOS_STALL:
+  case HF_CHAOS_LATE:
     break;
   case HF_CHAOS_DELAY:
     answer_later(pipe, answer, answer->fault.number);

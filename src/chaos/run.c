@@ -1,6 +1,7 @@
 #include "chaos/run.h"
 
 #include "chaos/http.h"
+#include "chaos/late.h"
 #include "chaos/ledger.h"
 #include "chaos/pick.h"
 #include "chaos/pipe.h"
@@ -62,6 +63,7 @@ static int set_up(struct hf_chaos *chaos, const struct hf_chaos_options *options
   }
   if (options->ledger != NULL) {
     chaos->ledger = hf_chaos_ledger_open(options->ledger, reterr);
+    hf_chaos_memory_follow(&chaos->memory, options->ledger);
     return chaos->ledger < 0 ? UNAVAILABLE : GOOD;
   }
   return GOOD;
@@ -69,6 +71,7 @@ static int set_up(struct hf_chaos *chaos, const struct hf_chaos_options *options
 
 /* The stand-in on stdio. */
 struct standin {
+  uv_loop_t *loop;
   struct hf_chaos *chaos;
   struct hf_chaos_pipe *pipe;
   bool echo_noise;
@@ -81,7 +84,11 @@ static void standin_line(void *data, struct hf_str line) {
   }
   struct hf_chaos_answer answer;
   hf_chaos_answer_init(&answer);
-  hf_chaos_serve(standin->chaos, &(struct hf_chaos_request){.message = line}, &answer);
+  const struct hf_chaos_request request = {.message = line};
+  hf_chaos_serve(standin->chaos, &request, &answer);
+  if (answer.fault.kind == HF_CHAOS_LATE) {
+    hf_chaos_late(standin->loop, standin->chaos, &request, answer.fault.number);
+  }
   if (answer.status == 202) {
     hf_chaos_answer_deinit(&answer);
   } else {
@@ -102,7 +109,7 @@ static void exit_tick(uv_timer_t *timer) {
 static int run_stdio(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_chaos_options *options,
                      struct hf_error *reterr) {
   uv_timer_t timer;
-  struct standin standin = {.chaos = chaos, .echo_noise = options->echo_noise};
+  struct standin standin = {.loop = loop, .chaos = chaos, .echo_noise = options->echo_noise};
   const struct hf_chaos_pipe_owner owner = {&standin, standin_line, nothing, nothing};
   if (options->grandchild && fork() == 0) {
     hf_chaos_ledger_add(chaos->ledger, "grandchild", "", (struct hf_str){NULL, 0});

@@ -6,6 +6,7 @@
 #include "chaos/tools.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "json/scan.h"
 
@@ -25,11 +26,13 @@ void hf_chaos_init(struct hf_chaos *chaos, const struct hf_chaos_options *option
   hf_chaos_tools_set(chaos, options->tools, options->tools_count);
   hf_chaos_plan_init(&chaos->plan, options->seed);
   hf_map_init(&chaos->live, HF_CHAOS_SESSIONS_MAX);
+  hf_chaos_memory_init(&chaos->memory);
 }
 
 void hf_chaos_deinit(struct hf_chaos *chaos) {
   hf_chaos_plan_deinit(&chaos->plan);
   hf_map_deinit(&chaos->live);
+  hf_chaos_memory_deinit(&chaos->memory);
 }
 
 void hf_chaos_answer_init(struct hf_chaos_answer *answer) {
@@ -202,6 +205,61 @@ void hf_chaos_change_id(struct hf_chaos_answer *answer) {
   hf_chaos_must(hf_buf_append(&answer->id, id, len > 0 ? (size_t)len : 0));
 }
 
+/* The key under which a tool runs once; "" if there is none. */
+static void read_token(const struct hf_chaos_tool *tool, const struct hf_chaos_request *request, struct hf_str params,
+                       char token[HF_CHAOS_KEY_MAX + 1]) {
+  struct hf_str header;
+  token[0] = '\0';
+  switch (tool->key_place) {
+  case HF_CHAOS_KEY_NONE:
+    return;
+  case HF_CHAOS_KEY_ARGUMENT:
+    hf_pick_text(hf_pick_member(hf_pick_member(params, "arguments"), tool->key_name), token, HF_CHAOS_KEY_MAX + 1);
+    return;
+  case HF_CHAOS_KEY_META:
+    hf_pick_text(hf_pick_member(hf_pick_member(params, "_meta"), tool->key_name), token, HF_CHAOS_KEY_MAX + 1);
+    return;
+  case HF_CHAOS_KEY_HEADER:
+    header = hf_pick_header(request->head, tool->key_name);
+    header.len = header.len <= HF_CHAOS_KEY_MAX ? header.len : HF_CHAOS_KEY_MAX;
+    memcpy(token, header.len > 0 ? header.ptr : "", header.len);
+    token[header.len] = '\0';
+  }
+}
+
+/* Executes it, if that is due: a key that is remembered stands for what was done before. Returns false if the request
+ * was answered: the key is another call's. */
+static bool run_tool(struct hf_chaos *chaos, const struct hf_chaos_request *request, struct hf_str params,
+                     const char *name, const char *key, struct hf_chaos_answer *answer) {
+  const struct hf_chaos_tool *tool = hf_chaos_tool_find(chaos, name);
+  struct hf_str arguments = hf_pick_member(params, "arguments");
+  int64_t now_ms = hf_clock_wall_ms();
+  char token[HF_CHAOS_KEY_MAX + 1] = "";
+  answer->number = chaos->executed;
+  if (tool != NULL) {
+    read_token(tool, request, params, token);
+  }
+  if (token[0] != '\0') {
+    const struct hf_chaos_execution *before =
+        hf_chaos_memory_find(&chaos->memory, name, token, now_ms - tool->key_ttl_ms);
+    if (before != NULL && !hf_chaos_memory_same(before, arguments)) {
+      hf_chaos_answer_error(answer, 200, -32602, "this idempotency key belongs to a call with other arguments", "");
+      return false;
+    }
+    if (before != NULL) {
+      answer->number = before->number;
+      return true;
+    }
+    key = token;
+  }
+  if (answer->fault.executes) {
+    chaos->executed++;
+    hf_chaos_ledger_add(chaos->ledger, name, key, arguments);
+    answer->number = hf_chaos_memory_add(&chaos->memory, name, key, arguments, now_ms)->number;
+  }
+  return true;
+}
+
 static void serve_call(struct hf_chaos *chaos, const struct hf_chaos_request *request, struct hf_str params,
                        bool modern, struct hf_chaos_answer *answer) {
   struct hf_str arguments = hf_pick_member(params, "arguments");
@@ -227,9 +285,8 @@ static void serve_call(struct hf_chaos *chaos, const struct hf_chaos_request *re
     hf_chaos_answer_error(answer, 200, -32602, "unknown tool", "");
     return;
   }
-  if (answer->fault.executes) {
-    chaos->executed++;
-    hf_chaos_ledger_add(chaos->ledger, name, key, arguments);
+  if (!run_tool(chaos, request, params, name, key, answer)) {
+    return;
   }
   if (answer->fault.kind == HF_CHAOS_WRONG_ID || answer->fault.kind == HF_CHAOS_STRING_ID) {
     hf_chaos_change_id(answer);
@@ -237,6 +294,21 @@ static void serve_call(struct hf_chaos *chaos, const struct hf_chaos_request *re
   if (!hf_chaos_spoil(chaos, request->session, answer)) {
     hf_chaos_tool_answer(chaos, name, arguments, modern, answer);
   }
+}
+
+void hf_chaos_execute(struct hf_chaos *chaos, const struct hf_chaos_request *request) {
+  struct hf_str params = hf_pick_member(request->message, "params");
+  struct hf_chaos_answer answer;
+  char name[HF_CHAOS_TOOL_NAME_MAX + 1];
+  char key[HF_CHAOS_KEY_MAX + 1];
+  hf_chaos_answer_init(&answer);
+  answer.fault.executes = true;
+  hf_pick_text(hf_pick_member(params, "name"), name, sizeof name);
+  hf_pick_text(hf_pick_member(hf_pick_member(params, "arguments"), chaos->key), key, sizeof key);
+  if (hf_chaos_tool_known(chaos, name)) {
+    (void)run_tool(chaos, request, params, name, key, &answer);
+  }
+  hf_chaos_answer_deinit(&answer);
 }
 
 bool hf_chaos_well_formed(struct hf_str message) {

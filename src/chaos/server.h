@@ -1,10 +1,12 @@
 /* The faulty server's protocol side: a message in, what to answer and how to spoil it out. No sockets here.
  *
- * Tools: `read` (read only), `put` (idempotent), `charge` (unsafe), `slow` (progress, then an answer), `big`, `echo`.
- * Every one takes `key` (what the ledger shows) and `_fault` (see fault.h). */
+ * Tools: `read` (read only), `put` (idempotent), `charge` (unsafe), `slow` (progress, then an answer), `big`, `echo`,
+ * `pay` (unsafe, but for its `client_token`), `charged` (tells whether `charge` ran). Every one takes `key` (what the
+ * ledger shows) and `_fault` (see fault.h). */
 #ifndef HF_CHAOS_SERVER_H
 #define HF_CHAOS_SERVER_H
 
+#include "chaos/memory.h"
 #include "chaos/options.h"
 #include "chaos/plan.h"
 
@@ -27,10 +29,11 @@ struct hf_chaos {
   bool sse;                          /* answer calls as event streams where the client takes them */
   const struct hf_chaos_tool *tools; /* borrowed */
   size_t tools_count;
-  long extra_tools;       /* how many further `tool_N` are listed */
-  long drifts;            /* how often a schema has changed */
-  const char *key;        /* the argument that is a call's key; borrowed */
-  struct hf_map live;     /* session id → itself */
+  long extra_tools;   /* how many further `tool_N` are listed */
+  long drifts;        /* how often a schema has changed */
+  const char *key;    /* the argument that is a call's key; borrowed */
+  struct hf_map live; /* session id → itself */
+  struct hf_chaos_memory memory;
   unsigned long executed; /* by this process */
 };
 
@@ -40,6 +43,7 @@ struct hf_chaos_request {
   struct hf_str version;
   struct hf_str method_header;
   struct hf_str name_header;
+  struct hf_str head; /* all headers, raw */
 };
 
 struct hf_chaos_answer {
@@ -50,6 +54,7 @@ struct hf_chaos_answer {
   long steps; /* progress notes before the body */
   long step_ms;
   bool is_call;
+  unsigned long number;                       /* of the execution that it is the answer of */
   char session[HF_CHAOS_SESSION_LEN * 2 + 1]; /* to hand out, or "" */
   struct hf_chaos_fault fault;
 };
@@ -65,6 +70,9 @@ bool hf_chaos_well_formed(struct hf_str message);
 
 /* Executes what the request asks for (unless the fault says otherwise) and fills `answer`. */
 void hf_chaos_serve(struct hf_chaos *chaos, const struct hf_chaos_request *request, struct hf_chaos_answer *answer);
+
+/* Executes the tool that the request calls, and nothing else. */
+void hf_chaos_execute(struct hf_chaos *chaos, const struct hf_chaos_request *request);
 
 /* Appends progress note `step` (from 1) of a slow answer. */
 void hf_chaos_answer_progress(const struct hf_chaos_answer *answer, long step, struct hf_buf *buf);

@@ -7,7 +7,9 @@
 static const char own_schema[] =
     "{\"type\":\"object\",\"properties\":{\"key\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"},\"steps\":{"
     "\"type\":\"integer\"},\"ms\":{\"type\":\"integer\"},\"bytes\":{\"type\":\"integer\"},\"_fault\":{\"type\":"
-    "\"string\"}}}";
+    "\"string\"},\"client_token\":{\"type\":\"string\"}}}";
+
+enum { DAY_MS = 24 * 3600 * 1000 };
 
 static const struct hf_chaos_tool own_tools[] = {
     {"read", "Reads the value of a key.", own_schema, "{\"readOnlyHint\":true}", NULL},
@@ -17,6 +19,10 @@ static const struct hf_chaos_tool own_tools[] = {
     {"slow", "Reports progress `steps` times, `ms` apart, then answers.", own_schema, "{\"readOnlyHint\":true}", NULL},
     {"big", "Answers `bytes` bytes of text.", own_schema, "{\"readOnlyHint\":true}", NULL},
     {"echo", "Answers its `text`.", own_schema, NULL, NULL},
+    {"pay", "Charges an account, once for each `client_token` in a day.", own_schema, NULL, NULL, HF_CHAOS_KEY_ARGUMENT,
+     "client_token", DAY_MS, NULL},
+    {"charged", "Tells whether `charge` ran with these arguments.", own_schema, "{\"readOnlyHint\":true}", NULL,
+     HF_CHAOS_KEY_NONE, NULL, 0, "charge"},
 };
 
 enum { OWN_TOOLS = sizeof own_tools / sizeof own_tools[0], BIG_MAX = 128 << 20, STEPS_MAX = 100000 };
@@ -26,7 +32,7 @@ void hf_chaos_tools_set(struct hf_chaos *chaos, const struct hf_chaos_tool *tool
   chaos->tools_count = count > 0 ? count : OWN_TOOLS;
 }
 
-static const struct hf_chaos_tool *find(const struct hf_chaos *chaos, const char *name) {
+const struct hf_chaos_tool *hf_chaos_tool_find(const struct hf_chaos *chaos, const char *name) {
   for (size_t i = 0; i < chaos->tools_count; i++) {
     if (strcmp(chaos->tools[i].name, name) == 0) {
       return &chaos->tools[i];
@@ -36,8 +42,9 @@ static const struct hf_chaos_tool *find(const struct hf_chaos *chaos, const char
 }
 
 bool hf_chaos_tool_known(const struct hf_chaos *chaos, const char *name) {
-  return find(chaos, name) != NULL || (strncmp(name, "tool_", 5) == 0 &&
-                                       hf_pick_number(hf_str_from(name + 5), chaos->extra_tools) < chaos->extra_tools);
+  return hf_chaos_tool_find(chaos, name) != NULL ||
+         (strncmp(name, "tool_", 5) == 0 &&
+          hf_pick_number(hf_str_from(name + 5), chaos->extra_tools) < chaos->extra_tools);
 }
 
 static void put_head(struct hf_chaos_answer *answer, bool modern) {
@@ -83,6 +90,15 @@ static void put_big(struct hf_buf *buf, long bytes) {
   hf_chaos_must(hf_buf_append(buf, "\"", 1));
 }
 
+/* The end of an answer that says so in words and as data. */
+static void put_told(struct hf_chaos_answer *answer, const char *tool, unsigned long count) {
+  char text[HF_CHAOS_TOOL_NAME_MAX + 64];
+  int len = snprintf(text, sizeof text, "%s ran %lu time%s", tool, count, count == 1 ? "" : "s");
+  hf_pick_quote(&answer->body, (struct hf_str){text, len > 0 ? (size_t)len : 0});
+  hf_chaos_must(hf_buf_printf(&answer->body, "}],\"structuredContent\":{\"happened\":%s,\"count\":%lu}}}",
+                              count > 0 ? "true" : "false", count));
+}
+
 static long within(struct hf_str value, long otherwise, long most) {
   long number = hf_pick_number(value, otherwise);
   return number < 0 ? otherwise : number > most ? most : number;
@@ -93,7 +109,7 @@ void hf_chaos_tool_answer(struct hf_chaos *chaos, const char *name, struct hf_st
   char key[HF_CHAOS_KEY_MAX + 1];
   char text[1024];
   hf_pick_text(hf_pick_member(arguments, chaos->key), key, sizeof key);
-  const struct hf_chaos_tool *tool = find(chaos, name);
+  const struct hf_chaos_tool *tool = hf_chaos_tool_find(chaos, name);
   bool fails = answer->fault.kind == HF_CHAOS_ISERROR;
   put_head(answer, modern);
   hf_chaos_must(
@@ -101,6 +117,9 @@ void hf_chaos_tool_answer(struct hf_chaos *chaos, const char *name, struct hf_st
   struct hf_str own = hf_pick_member(arguments, "text");
   if (fails) {
     hf_pick_quote(&answer->body, hf_str_from(answer->fault.text[0] != '\0' ? answer->fault.text : "made to fail"));
+  } else if (tool != NULL && tool->tells != NULL) {
+    put_told(answer, tool->tells, hf_chaos_memory_count(&chaos->memory, tool->tells, arguments));
+    return;
   } else if (tool != NULL && tool->text != NULL) {
     hf_pick_quote(&answer->body, hf_str_from(tool->text));
   } else if (strcmp(name, "big") == 0) {
@@ -108,7 +127,7 @@ void hf_chaos_tool_answer(struct hf_chaos *chaos, const char *name, struct hf_st
   } else if (strcmp(name, "echo") == 0 && own.len > 0 && own.ptr[0] == '"') {
     hf_chaos_must(hf_buf_append_str(&answer->body, own));
   } else {
-    int len = snprintf(text, sizeof text, "%s %s #%lu", name, key, chaos->executed);
+    int len = snprintf(text, sizeof text, "%s %s #%lu", name, key, answer->number);
     hf_pick_quote(&answer->body, (struct hf_str){text, len > 0 ? (size_t)len : 0});
   }
   hf_chaos_must(hf_buf_printf(&answer->body, "}]}}"));

@@ -7,6 +7,9 @@
 /* Takes these tools, borrowed, or its own if there are none. */
 void hf_chaos_tools_set(struct hf_chaos *chaos, const struct hf_chaos_tool *tools, size_t count);
 
+/* NULL if it is none of those with a description; borrowed. */
+const struct hf_chaos_tool *hf_chaos_tool_find(const struct hf_chaos *chaos, const char *name);
+
 bool hf_chaos_tool_known(const struct hf_chaos *chaos, const char *name);
 
 /* Fills `answer` with the result of `tools/list`. */

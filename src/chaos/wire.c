@@ -63,6 +63,7 @@ long hf_chaos_wire_read(struct hf_str in, struct hf_chaos_wire_request *request)
     return 0;
   }
   size_t head = (size_t)(head_end + 4 - in.ptr);
+  request->head = (struct hf_str){in.ptr, head - 4};
   long length = 0;
   const char *blank = memchr(in.ptr, ' ', head);
   size_t method = blank ? (size_t)(blank - in.ptr) : head;

@@ -9,6 +9,7 @@ struct hf_chaos_wire_request {
   bool streams; /* Accept names text/event-stream */
   bool closes;  /* Connection: close */
   struct hf_str session, version, method_header, name_header;
+  struct hf_str head; /* request line and headers */
   struct hf_buf body;
 };
 

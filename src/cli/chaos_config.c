@@ -2,6 +2,7 @@
 
 #include "chaos/plan.h"
 #include "daemon/document.h"
+#include "daemon/quantity.h"
 #include "json/write.h"
 
 #include <stdlib.h>
@@ -124,24 +125,84 @@ static const char *json_of(const struct reader *reader, const struct hf_node *no
   return text;
 }
 
-static void read_tool(const struct reader *reader, const struct hf_node *node, struct hf_chaos_tool *tool) {
-  static const char *const keys[] = {"description", "text", "inputSchema", "annotations", NULL};
+static void unknown_key(const struct reader *reader, const struct hf_node *node, const char *const *keys) {
+  const char *nearest = hf_nearest(node->key, keys);
+  hf_problems_error(reader->problems, node->place, "unknown key '%.*s'%s%s%s", HF_STR_FMT(node->key),
+                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static void read_ttl(const struct reader *reader, const struct hf_node *node, struct hf_chaos_tool *tool) {
+  hf_time ttl;
+  if (!expect(reader, node, HF_NODE_SCALAR, "a duration"))
+    return;
+  if (hf_duration_parse(node->text, &ttl) < 0 || ttl < HF_MS(1))
+    hf_problems_error(reader->problems, node->place, "'ttl' must be a duration such as 24h");
+  else
+    tool->key_ttl_ms = ttl / HF_MS(1);
+}
+
+/* `idempotencyKey: { argument: client_token, ttl: 24h }`, as a gateway's configuration has it. */
+static void read_key(const struct reader *reader, const struct hf_node *node, struct hf_chaos_tool *tool) {
+  static const char *const keys[] = {"argument", "meta", "header", "ttl", NULL};
   if (!expect(reader, node, HF_NODE_MAPPING, "a mapping"))
     return;
   for (const struct hf_node *entry = node->first; entry; entry = entry->next) {
-    if (hf_str_equal(entry->key, HF_STR("description")) && expect(reader, entry, HF_NODE_SCALAR, "a string")) {
-      tool->description = text_of(reader, entry->text);
-    } else if (hf_str_equal(entry->key, HF_STR("text")) && expect(reader, entry, HF_NODE_SCALAR, "a string")) {
-      tool->text = text_of(reader, entry->text);
-    } else if (hf_str_equal(entry->key, HF_STR("inputSchema")) && expect(reader, entry, HF_NODE_MAPPING, "a mapping")) {
-      tool->schema = json_of(reader, entry);
-    } else if (hf_str_equal(entry->key, HF_STR("annotations")) && expect(reader, entry, HF_NODE_MAPPING, "a mapping")) {
-      tool->annotations = json_of(reader, entry);
-    } else if (reader->problems->errors == 0) {
-      const char *nearest = hf_nearest(entry->key, keys);
-      hf_problems_error(reader->problems, entry->place, "unknown key '%.*s'%s%s%s", HF_STR_FMT(entry->key),
-                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    int place = 0;
+    while (keys[place] && !hf_str_equal(entry->key, hf_str_from(keys[place])))
+      place++;
+    if (!keys[place]) {
+      unknown_key(reader, entry, keys);
+    } else if (hf_str_equal(entry->key, HF_STR("ttl"))) {
+      read_ttl(reader, entry, tool);
+    } else if (expect(reader, entry, HF_NODE_SCALAR, "a name")) {
+      tool->key_place = (enum hf_chaos_key_place)(HF_CHAOS_KEY_ARGUMENT + place);
+      tool->key_name = text_of(reader, entry->text);
     }
+  }
+  if (tool->key_place == HF_CHAOS_KEY_NONE || tool->key_ttl_ms == 0)
+    hf_problems_error(reader->problems, node->place,
+                      "'idempotencyKey' needs one of argument, meta and header, and a ttl");
+}
+
+static void read_tool(const struct reader *reader, const struct hf_node *node, struct hf_chaos_tool *tool) {
+  static const char *const keys[] = {"description",    "text",  "inputSchema", "annotations",
+                                     "idempotencyKey", "tells", NULL};
+  const struct {
+    struct hf_str key;
+    const char **text;
+    bool json;
+  } members[] = {{HF_STR("description"), &tool->description, false},
+                 {HF_STR("text"), &tool->text, false},
+                 {HF_STR("tells"), &tool->tells, false},
+                 {HF_STR("inputSchema"), &tool->schema, true},
+                 {HF_STR("annotations"), &tool->annotations, true}};
+  enum { MEMBERS = sizeof members / sizeof members[0] };
+  if (!expect(reader, node, HF_NODE_MAPPING, "a mapping"))
+    return;
+  for (const struct hf_node *entry = node->first; entry; entry = entry->next) {
+    size_t i = 0;
+    while (i < MEMBERS && !hf_str_equal(entry->key, members[i].key))
+      i++;
+    if (hf_str_equal(entry->key, HF_STR("idempotencyKey")))
+      read_key(reader, entry, tool);
+    else if (i == MEMBERS)
+      unknown_key(reader, entry, keys);
+    else if (members[i].json && expect(reader, entry, HF_NODE_MAPPING, "a mapping"))
+      *members[i].text = json_of(reader, entry);
+    else if (!members[i].json && expect(reader, entry, HF_NODE_SCALAR, "a string"))
+      *members[i].text = text_of(reader, entry->text);
+  }
+}
+
+static void check_tells(const struct reader *reader, const struct hf_node *node, const struct hf_chaos_tool *tools,
+                        size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    size_t told = 0;
+    while (tools[i].tells && told < count && strcmp(tools[told].name, tools[i].tells) != 0)
+      told++;
+    if (told == count)
+      hf_problems_error(reader->problems, node->place, "'%s' tells of '%s', which is no tool here", tools[i].name,
+                        tools[i].tells);
   }
 }
 
@@ -164,6 +225,7 @@ static void read_tools(const struct reader *reader, const struct hf_node *node) 
     tools[count] = (struct hf_chaos_tool){.name = text_of(reader, entry->key)};
     read_tool(reader, entry, &tools[count++]);
   }
+  check_tells(reader, node, tools, count);
   reader->options->tools = tools;
   reader->options->tools_count = count;
 }

@@ -250,7 +250,37 @@ async function testPipe() {
   check('stdio big', big.text.length > 3000000 && big.code === 0, big.text.length);
 }
 
+// Keys, and questions about what ran, as one asks after a lost answer: also of a server that died in between.
+async function testMemory() {
+  const pay = (token, id, more = {}) => call('pay', { client_token: token, key: 'm', ...more }, id);
+  const first = await pipe([], [pay('t1', 1), pay('t1', 2), pay('t2', 3), pay('t1', 4, { text: 'x' }), call('pay', {}, 5)]);
+  const dies = path.join(dir, 'dies');
+  fs.writeFileSync(dies, 'tools/call exec+death\n');
+  await pipe(['--script', dies], [pay('t3', 6)]);
+  const again = await pipe([], [pay('t3', 7), pay('t1', 8)]);
+  const texts = (first.text + again.text).split('\n').map((line) => /pay m? ?#(\d+)|error.*other arguments/.exec(line)?.[1] ?? line);
+  const keys = ledgerLines().filter((line) => line.startsWith('pay ')).map((line) => line.split(' ')[1]);
+  check('a key runs a tool once', keys.join() === 't1,t2,-,t3' && texts[0] === texts[1] && texts[0] !== texts[2], { keys, texts });
+  check('a key belongs to its arguments', /"id":4,"error".*other arguments/.test(first.text), first);
+  check('a key outlives the server', Number(texts[5]) === Number(texts[4]) + 1 && texts[6] === texts[0], texts);
+
+  const { child, port } = await startHttp('--no-sessions');
+  const ask = async (name, args) => (await exchange(port, post(call(name, args), { Connection: 'close' }))).text;
+  const told = async (args) => /"happened":\w+,"count":\d+/.exec(await ask('charged', args))[0];
+  check('nothing is told of what did not run', (await told({ key: 'q', text: 'a' })) === '"happened":false,"count":0');
+  await ask('charge', { key: 'q', text: 'a', _fault: 'execdrop' });
+  await ask('charge', { key: 'q', text: 'b', _fault: 'drop' });
+  const answers = [await told({ text: 'a' }), await told({ key: 'q', text: 'a' }), await told({ key: 'q', text: 'b' })];
+  check('what ran is told by its arguments', answers.join(' ') === '"happened":true,"count":1 "happened":true,"count":1 "happened":false,"count":0', answers);
+  const late = await exchange(port, post(call('charge', { key: 'late', _fault: 'late:60' })));
+  const before = ledgerLines().filter((line) => line.startsWith('charge late ')).length;
+  while ((await told({ key: 'late' })) === '"happened":false,"count":0');
+  check('a late tool runs after its caller has gone', late.end === 'reset' && before === 0, { late, before });
+  child.kill();
+}
+
 await testHttpFaults();
+await testMemory();
 await testHttpStages();
 await testWarmConnection();
 await testModern();
