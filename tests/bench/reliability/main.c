@@ -1,9 +1,9 @@
 /* Chains of tool calls, directly and through the gateway's own code, under virtual time.
  *
  *   reliability [--chains N] [--seed S] [--steps N] [--profile P] [--kinds look,put,charge] [--rate PERCENT]
- *               [--outage SECONDS] [--direct] [--reasons] [--trace]
+ *               [--outage SECONDS] [--and YAML] [--direct] [--reasons] [--trace]
  *
- * Prints one line of JSON. The same seed gives the same worlds. */
+ * What follows --and goes into the configuration. Prints one line of JSON. The same seed gives the same worlds. */
 #include "world.h"
 
 #include <getopt.h>
@@ -12,17 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-static const struct option options[] = {{"chains", required_argument, NULL, 'c'},
-                                        {"seed", required_argument, NULL, 's'},
-                                        {"steps", required_argument, NULL, 'n'},
-                                        {"profile", required_argument, NULL, 'p'},
-                                        {"kinds", required_argument, NULL, 'k'},
-                                        {"rate", required_argument, NULL, 'r'},
-                                        {"outage", required_argument, NULL, 'o'},
-                                        {"direct", no_argument, NULL, 'd'},
-                                        {"reasons", no_argument, NULL, 'w'},
-                                        {"trace", no_argument, NULL, 't'},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"chains", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
+    {"steps", required_argument, NULL, 'n'},  {"profile", required_argument, NULL, 'p'},
+    {"kinds", required_argument, NULL, 'k'},  {"rate", required_argument, NULL, 'r'},
+    {"outage", required_argument, NULL, 'o'}, {"direct", no_argument, NULL, 'd'},
+    {"reasons", no_argument, NULL, 'w'},      {"trace", no_argument, NULL, 't'},
+    {"and", required_argument, NULL, 'a'},    {NULL, 0, NULL, 0}};
 
 struct arguments {
   struct scene scene;
@@ -67,6 +63,9 @@ static bool read_arguments(struct arguments *a, int argc, char **argv) {
     case 'w':
       a->reasons = true;
       break;
+    case 'a':
+      a->scene.more = optarg;
+      break;
     case 't':
       a->scene.trace = stdout;
       break;
@@ -97,6 +96,7 @@ static void print(const struct arguments *a, const struct totals *t, double took
 
 int main(int argc, char **argv) {
   struct arguments a = {.scene = {.profile = "standard",
+                                  .more = "",
                                   .steps = 20,
                                   .fault_percent = 15,
                                   .outage = HF_SECONDS(20),

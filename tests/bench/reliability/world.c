@@ -54,7 +54,7 @@ long number_after(const char *text, const char *key) {
 
 /* What a user writes: the servers, and what is known of their tools. */
 static void write_config(const struct scene *scene, struct hf_buf *text) {
-  int r = hf_buf_printf(text, "profile: %s\nmcpServers:\n", scene->profile);
+  int r = hf_buf_printf(text, "profile: %s\n%s\nmcpServers:\n", scene->profile, scene->more);
   for (unsigned i = 0; i < SERVERS; i++)
     r |= i + 1 < SERVERS ? hf_buf_printf(text, "  s%u: { url: \"http://s%u.test/mcp\" }\n", i, i)
                          : hf_buf_printf(text, "  s%u: { command: s%u }\n", i, i);

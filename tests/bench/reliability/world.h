@@ -19,6 +19,7 @@ enum kind { KIND_READ, KIND_KEYED, KIND_UNSAFE, KIND_COUNT };
 
 struct scene {
   const char *profile;
+  const char *more;       /* configuration to try */
   unsigned steps;         /* of each chain */
   unsigned fault_percent; /* of attempts */
   hf_time outage;         /* how long one server is gone; 0: not at all */
