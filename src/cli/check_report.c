@@ -101,11 +101,39 @@ static void put_server(struct hf_printer *out, const struct hf_server_settings *
   else
     hf_print(out, "%.*s with %zu argument%s, %zu variable%s", HF_STR_FMT(s->command), s->args.count,
              plural(s->args.count), s->env.count, plural(s->env.count));
-  hf_print(out, "; %s, starts %s\n    calls: ", sharing_name(s->instance),
+  hf_print(out, "; %s, starts %s", sharing_name(s->instance),
            s->start == HF_START_LAZY ? "at its first use" : "with the gateway");
+  if (s->standby.ptr)
+    hf_print(out, "; '%.*s' stands in for it", HF_STR_FMT(s->standby));
+  hf_print(out, "\n    calls: ");
   put_policy(out, &s->policy);
   hf_print(out, "\n");
   put_start_trouble(out, s);
+}
+
+/* What is done when its answer fails to come, or is not asked for. */
+static void put_answer(struct hf_printer *out, const struct hf_tool_settings *t) {
+  char a[HF_QUANTITY_TEXT_MAX];
+  if (t->cache.ttl)
+    hf_print(out, "    answers are fresh for %s\n", hf_duration_print(t->cache.ttl, a));
+  if (t->cache.max_stale)
+    hf_print(out, "    answers up to %s old stand in for one that fails\n", hf_duration_print(t->cache.max_stale, a));
+  if (t->fallback.text.ptr || t->fallback.structured.ptr)
+    hf_print(out, "    has a default answer\n");
+  if (t->degraded == HF_DEGRADED_EXPLICIT)
+    hf_print(out, "    gives no degraded answer, but asks how to go on\n");
+}
+
+static void put_effects(struct hf_printer *out, const struct hf_tool_settings *t) {
+  static const char *const places[] = {"", "argument", "_meta member", "header"};
+  char a[HF_QUANTITY_TEXT_MAX];
+  if (t->key.place != HF_KEY_NONE)
+    hf_print(out, "    takes its idempotency key in the %s '%.*s', and remembers it for %s\n", places[t->key.place],
+             HF_STR_FMT(t->key.name), hf_duration_print(t->key.ttl, a));
+  if (t->reconcile.tool.server.ptr)
+    hf_print(out, "    when its answer is lost, '%.*s__%.*s' is asked whether it ran%s\n",
+             HF_STR_FMT(t->reconcile.tool.server), HF_STR_FMT(t->reconcile.tool.tool),
+             t->reconcile.not_executed.pointer.ptr ? "; if it certainly did not, it is sent again" : "");
 }
 
 static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
@@ -121,6 +149,21 @@ static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
     put_policy(out, &t->policy);
   }
   hf_print(out, "\n");
+  put_effects(out, t);
+  put_answer(out, t);
+}
+
+static void put_route(struct hf_printer *out, const struct hf_route_settings *r) {
+  static const char *const orders[] = {"the first that can", "the fastest that can", "by weight"};
+  hf_print(out, "  %.*s: answered by ", HF_STR_FMT(r->name));
+  for (size_t i = 0; i < r->provider_count; i++)
+    hf_print(out, "%s%.*s__%.*s", i ? ", " : "", HF_STR_FMT(r->providers[i].tool.server),
+             HF_STR_FMT(r->providers[i].tool.tool));
+  hf_print(out, " (%s); deadline ", orders[r->order]);
+  char a[HF_QUANTITY_TEXT_MAX];
+  hf_print(out, "%s, %u attempt%s\n", hf_duration_print(r->policy.timeout.deadline, a), r->policy.retry.attempts,
+           plural(r->policy.retry.attempts));
+  put_answer(out, &r->tool);
 }
 
 int hf_check_text(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
@@ -141,6 +184,10 @@ int hf_check_text(const char *path, const struct hf_settings *settings, const st
   hf_arena_deinit(&arena);
   hf_print(&out, "  all others: as safe as their annotations say (readOnlyHint, idempotentHint), "
                  "else unsafe; `--probe` starts the servers and tells each\n");
+  if (settings->route_count)
+    hf_print(&out, "routes:\n");
+  for (size_t i = 0; i < settings->route_count; i++)
+    put_route(&out, &settings->routes[i]);
   return out.error;
 }
 
@@ -167,6 +214,8 @@ static void json_server(struct hf_json_writer *w, const struct hf_server_setting
   else
     hf_json_write_member_str(w, "command", s->command);
   hf_json_write_member_str(w, "instance", s->instance == HF_INSTANCE_SHARED ? HF_STR("shared") : HF_STR("session"));
+  if (s->standby.ptr)
+    hf_json_write_member_str(w, "standby", s->standby);
   hf_json_write_member_int(w, "deadlineMs", s->policy.timeout.deadline / 1000);
   hf_json_write_member_int(w, "attempts", s->policy.retry.attempts);
   hf_json_write_object_end(w);
@@ -186,6 +235,23 @@ static void json_tool(struct hf_json_writer *w, const struct hf_tool_settings *t
   hf_json_write_object_end(w);
 }
 
+static void json_route(struct hf_json_writer *w, const struct hf_route_settings *r) {
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "name", r->name);
+  hf_json_write_key(w, "providers");
+  hf_json_write_array(w);
+  for (size_t i = 0; i < r->provider_count; i++) {
+    hf_json_write_object(w);
+    hf_json_write_member_str(w, "server", r->providers[i].tool.server);
+    hf_json_write_member_str(w, "tool", r->providers[i].tool.tool);
+    hf_json_write_object_end(w);
+  }
+  hf_json_write_array_end(w);
+  hf_json_write_member_int(w, "deadlineMs", r->policy.timeout.deadline / 1000);
+  hf_json_write_member_int(w, "attempts", r->policy.retry.attempts);
+  hf_json_write_object_end(w);
+}
+
 static void json_settings(struct hf_json_writer *w, const struct hf_settings *settings) {
   struct hf_arena arena;
   hf_arena_init(&arena, ORIGIN_ARENA_MAX);
@@ -199,6 +265,11 @@ static void json_settings(struct hf_json_writer *w, const struct hf_settings *se
   hf_json_write_array(w);
   for (size_t i = 0; i < settings->tool_count; i++)
     json_tool(w, &settings->tools[i]);
+  hf_json_write_array_end(w);
+  hf_json_write_key(w, "routes");
+  hf_json_write_array(w);
+  for (size_t i = 0; i < settings->route_count; i++)
+    json_route(w, &settings->routes[i]);
   hf_json_write_array_end(w);
   hf_arena_deinit(&arena);
 }

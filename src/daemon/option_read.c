@@ -410,12 +410,8 @@ int hf_options_defaults(struct hf_arena *arena, enum hf_profile profile, const s
     const char *value = options[i].value[profile];
     if (!value || !target_of(&options[i], targets))
       continue;
-    struct hf_node scalar = {.kind = HF_NODE_SCALAR, .text = hf_str_from(value)};
-    const struct hf_node *node = &scalar;
-    if (options[i].type == HF_OPTION_TEXTS)
-      r = hf_document_parse(arena, scalar.text, &problems, &node);
-    if (r == 0)
-      r = hf_option_set(&reader, &options[i], node, targets);
+    const struct hf_node node = {.kind = HF_NODE_SCALAR, .text = hf_str_from(value)};
+    r = hf_option_set(&reader, &options[i], &node, targets);
   }
   return r == 0 && problems.errors ? HF_ERR_INVALID : r;
 }

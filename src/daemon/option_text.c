@@ -113,7 +113,7 @@ struct margin {
 
 static void put_line(struct hf_printer *out, const struct margin *margin, const struct hf_option *o,
                      struct hf_str key) {
-  char left[256];
+  char left[96];
   const char *value = shown_value(o);
   int n = snprintf(left, sizeof left, "%*s%s%*s%.*s: %s", margin->indent, "", margin->sample || !value ? "# " : "",
                    margin->inside, "", HF_STR_FMT(key), value ? value : "…");
@@ -298,11 +298,10 @@ static void schema_option(struct hf_json_writer *w, const struct hf_option *o, s
   hf_json_write_member_str(w, "description", hf_str_from(o->help));
   schema_value(w, o);
   const char *value = o->value[HF_PROFILE_STANDARD];
-  bool spelt_as_json = o->type == HF_OPTION_COUNT || o->type == HF_OPTION_FLAG || o->type == HF_OPTION_TEXTS;
-  if (value && spelt_as_json)
-    hf_json_write_member_raw(w, "default", hf_str_from(value));
-  else if (value)
+  if (value && o->type != HF_OPTION_COUNT && o->type != HF_OPTION_FLAG)
     hf_json_write_member_str(w, "default", hf_str_from(value));
+  else if (value)
+    hf_json_write_member_raw(w, "default", hf_str_from(value));
   hf_json_write_object_end(w);
 }
 

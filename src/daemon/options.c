@@ -46,9 +46,8 @@ static const struct hf_option options[] = {
      .help = "whether the arguments of dead letters are kept only without their secrets, so that letters that had any "
              "cannot be replayed"},
     {TOP(store.secrets), .path = "store.secrets", .type = HF_OPTION_TEXTS,
-     .value = SAME("[\"*password*\", \"*passphrase*\", \"*secret*\", \"*token*\", \"*api_key*\", \"*apikey*\", "
-                   "\"*private_key*\", \"*credential*\", \"authorization\"]"),
-     .help = "arguments whose values are not shown: names of members, where `*` stands for any text, or JSON Pointers"},
+     .help = "arguments whose values are not shown, besides those whose names say so (tokens, passwords, keys): names "
+             "of members, where `*` stands for any text, or JSON Pointers"},
     {TOP(store.queue), .path = "store.queue", .type = HF_OPTION_COUNT, .value = SAME("1024"), .min = "1",
      .max = "1000000", .fixed = true, .help = "writes that wait for the disk"},
     {TOP(store.max_age), .path = "deadLetters.maxAge", .type = HF_OPTION_DURATION, .value = SAME("30d"), .min = "1m",

@@ -161,36 +161,52 @@ static bool sets_header(const struct hf_server_settings *server, struct hf_str n
   return false;
 }
 
-/* What only shows at a server. */
-static void check_at(const struct hf_reader *reader, const struct hf_node *node, const char *where,
-                     const struct hf_tool_settings *entry, const struct hf_server_settings *server) {
-  const bool http = server->transport == HF_TRANSPORT_HTTP;
-  const struct hf_reconcile_settings *reconcile = &entry->reconcile;
-  const struct hf_place at = place_of(node, "reconcile");
-  const int shown = shown_len(server->name);
-  const hf_time deadline = (entry->has_policy ? entry->policy : server->policy).timeout.deadline;
-  if (entry->key.place == HF_KEY_HEADER && !http)
-    hf_problems_error(reader->problems, place_of(node, "idempotencyKey"),
+/* What only shows at the servers that get the call: the one, and its standbys. */
+static void check_key_at(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                         const struct hf_key_settings *key, const struct hf_server_settings *server) {
+  const struct hf_place place = place_of(node, "idempotencyKey");
+  if (key->place == HF_KEY_HEADER && server->transport != HF_TRANSPORT_HTTP)
+    hf_problems_error(reader->problems, place,
                       "%s: idempotencyKey.header cannot be sent to '%.*s', which is a child process and speaks no HTTP",
-                      where, shown, server->name.ptr);
-  if (entry->key.place == HF_KEY_HEADER && http && sets_header(server, entry->key.name))
-    hf_problems_error(reader->problems, place_of(node, "idempotencyKey"),
-                      "%s: the headers of '%.*s' set '%.*s' already, which idempotencyKey.header needs", where, shown,
-                      server->name.ptr, HF_STR_FMT(entry->key.name));
-  if (!reconcile->tool.server.ptr)
-    return;
-  if (http && reconcile->not_executed.pointer.ptr && reconcile->settle == HF_TIME_NEVER)
-    hf_problems_error(reader->problems, at,
+                      where, shown_len(server->name), server->name.ptr);
+  else if (key->place == HF_KEY_HEADER && sets_header(server, key->name))
+    hf_problems_error(reader->problems, place,
+                      "%s: the headers of '%.*s' set '%.*s' already, which idempotencyKey.header needs", where,
+                      shown_len(server->name), server->name.ptr, HF_STR_FMT(key->name));
+}
+
+static void check_settle_at(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                            const struct hf_reconcile_settings *reconcile, const struct hf_server_settings *server) {
+  bool blind = reconcile->not_executed.pointer.ptr && reconcile->settle == HF_TIME_NEVER;
+  if (blind && server->transport == HF_TRANSPORT_HTTP)
+    hf_problems_error(reader->problems, place_of(node, "reconcile"),
                       "%s: reconcile needs 'settle', since '%.*s' speaks HTTP: how long a request that was lost may "
                       "still begin to run there",
-                      where, shown, server->name.ptr);
-  if (reconcile->timeout >= deadline)
-    hf_problems_error(reader->problems, at, "%s: reconcile.timeout leaves nothing of the deadline for the call", where);
+                      where, shown_len(server->name), server->name.ptr);
+}
+
+static void check_times(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                        const struct hf_reconcile_settings *reconcile, hf_time deadline) {
+  const struct hf_place place = place_of(node, "reconcile");
+  if (reconcile->tool.server.ptr && reconcile->timeout >= deadline)
+    hf_problems_error(reader->problems, place, "%s: reconcile.timeout leaves nothing of the deadline for the call",
+                      where);
   else if (reconcile->settle != HF_TIME_NEVER && reconcile->settle >= deadline - reconcile->timeout)
-    hf_problems_warn(reader->problems, at,
+    hf_problems_warn(reader->problems, place,
                      "%s: reconcile.settle and .timeout are longer than the deadline: that a call did not run will not "
                      "be known in time",
                      where);
+}
+
+static void check_at(const struct hf_reader *reader, const struct hf_node *node, const char *where,
+                     const struct hf_tool_settings *entry, const struct hf_server_settings *server) {
+  const hf_time deadline = (entry->has_policy ? entry->policy : server->policy).timeout.deadline;
+  check_times(reader, node, where, &entry->reconcile, deadline);
+  for (size_t i = 0; server && i < HF_CALL_TARGETS_MAX; i++) {
+    check_key_at(reader, node, where, &entry->key, server);
+    check_settle_at(reader, node, where, &entry->reconcile, server);
+    server = server->standby.ptr ? hf_tool_name_server(reader->settings, server->standby) : NULL;
+  }
 }
 
 static int add(const struct hf_reader *reader, const struct hf_node *node, const struct hf_policies *policies,

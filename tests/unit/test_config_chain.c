@@ -61,6 +61,9 @@ static void assert_str(struct hf_str s, const char *expected) {
 
 /* Two servers, one per transport, and what stands under `tools`. */
 #define SERVERS "mcpServers: { orders: { url: 'http://x' }, files: { command: x } }\n"
+#define STANDBYS                                                                                                       \
+  "mcpServers: { orders: { url: 'http://x', headers: { X-Own: y } }, files: { command: x }, "                          \
+  "both: { url: 'http://x', standby: files } }\n"
 
 static const struct hf_tool_settings *tool(const struct loaded *l, const char *server, const char *name) {
   const struct hf_tool_settings *found = hf_settings_tool(l->settings, hf_str_from(server), hf_str_from(name));
@@ -153,8 +156,7 @@ static void chain__what_is_not_said_has_its_default(void **state) {
   const struct hf_settings *s = l.settings;
   assert_true(s->store.enabled);
   assert_false(s->store.redact);
-  assert_int_equal(s->store.secrets.count, 9);
-  assert_str(s->store.secrets.item[0], "*password*");
+  assert_int_equal(s->store.secrets.count, 0);
   assert_int_equal(s->store.queue, 1024);
   assert_int_equal(s->store.max_age, HF_SECONDS(30 * 86400));
   assert_int_equal(s->store.max_bytes, 256 << 20);
@@ -311,6 +313,12 @@ static void chain__what_does_not_fit_a_tool_is_told(void **state) {
       {"files__a: { safety: keyed, idempotencyKey: { header: X-Key, ttl: 1h } }",
        "f:3:29: error: tools.files__a: idempotencyKey.header cannot be sent to 'files', which is a child process and "
        "speaks no HTTP\n"},
+      {"both__a: { safety: keyed, idempotencyKey: { header: X-Key, ttl: 1h } }",
+       "f:3:28: error: tools.both__a: idempotencyKey.header cannot be sent to 'files', which is a child process and "
+       "speaks no HTTP\n"},
+      {"orders__a: { safety: keyed, idempotencyKey: { header: X-own, ttl: 1h } }",
+       "f:3:30: error: tools.orders__a: the headers of 'orders' set 'X-own' already, which idempotencyKey.header "
+       "needs\n"},
       {"orders__a: { safety: keyed, idempotencyKey: { header: Content-Length, ttl: 1h } }",
        "f:3:48: error: idempotencyKey.header: 'Content-Length' is set by holdfast itself\n"},
       {"orders__a: { safety: keyed, idempotencyKey: { header: 'a b', ttl: 1h } }",
@@ -339,7 +347,7 @@ static void chain__what_does_not_fit_a_tool_is_told(void **state) {
       {"files__a: { default: { txt: x } }",
        "f:3:25: error: unknown key 'txt' in tools.files__a.default; did you mean 'text'?\n"},
   };
-  ASSERT_ALL_WRONG(SERVERS "tools:\n ", cases);
+  ASSERT_ALL_WRONG(STANDBYS "tools:\n ", cases);
 }
 
 static void chain__what_does_not_fit_a_reconcile_is_told(void **state) {
