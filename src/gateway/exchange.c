@@ -1,6 +1,7 @@
 #include "gateway/exchange.h"
 
 #include "base/alloc.h"
+#include "gateway/fingerprint.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
@@ -40,8 +41,19 @@ struct hf_str hf_exchange_principal(const struct hf_exchange *exchange) {
   return name ? hf_str_from(name) : HF_STR("");
 }
 
-bool hf_exchange_identify(struct hf_exchange *exchange) {
+bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str arguments) {
+  if (exchange->has_fingerprint)
+    return true;
+  const struct hf_target_tool *target = exchange->target;
+  struct hf_str server = exchange->route ? HF_STR("") : target->instance->settings->name;
+  struct hf_str tool = exchange->route ? exchange->route->name : target->name;
+  exchange->has_fingerprint =
+      hf_fingerprint_of(hf_exchange_principal(exchange), server, tool, arguments, &exchange->fingerprint) == 0;
   return exchange->has_fingerprint;
+}
+
+bool hf_exchange_identify(struct hf_exchange *exchange) {
+  return hf_exchange_identify_by(exchange, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS));
 }
 
 void hf_exchange_disown(struct hf_exchange *exchange) {
@@ -203,6 +215,19 @@ void hf_exchange_end_cancelled(struct hf_exchange *exchange) {
   if (exchange->reply)
     (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, why, &text);
   hf_exchange_finish(exchange, draining ? 200 : HF_STATUS_CANCELLED, &text);
+  hf_pieces_deinit(&text);
+}
+
+void hf_exchange_dismiss(struct hf_exchange *exchange) {
+  struct hf_reply *reply = exchange->reply;
+  exchange->reply = NULL;
+  if (!reply)
+    return;
+  reply->exchange = NULL;
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, HF_STR("cancelled by the client"), &text);
+  reply->ops->finish(reply, HF_STATUS_CANCELLED, &text);
   hf_pieces_deinit(&text);
 }
 

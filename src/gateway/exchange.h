@@ -133,6 +133,9 @@ struct hf_str hf_exchange_principal(const struct hf_exchange *exchange);
 /* Fills `fingerprint` in, once. Returns false if it cannot be told (no memory, arguments that say a member twice). */
 bool hf_exchange_identify(struct hf_exchange *exchange);
 
+/* The same for one whose arguments hold something that is not part of its identity: these are without it. */
+bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str arguments);
+
 /* Its client goes, and it goes on without one: as one of the gateway's own client. */
 void hf_exchange_disown(struct hf_exchange *exchange);
 
@@ -165,6 +168,9 @@ void hf_exchange_cancel(struct hf_exchange *exchange);
 
 /* Ends a cancelled one: the front gets HF_STATUS_CANCELLED if it still waits. */
 void hf_exchange_end_cancelled(struct hf_exchange *exchange);
+
+/* Its client has cancelled it, and it goes on all the same: the front gets HF_STATUS_CANCELLED. */
+void hf_exchange_dismiss(struct hf_exchange *exchange);
 
 /* Ends it without an answer. */
 void hf_exchange_drop(struct hf_exchange *exchange);

@@ -2,6 +2,9 @@
 
 #include "base/alloc.h"
 #include "gateway/exchange.h"
+#include "gateway/flight.h"
+#include "gateway/key.h"
+#include "gateway/lost.h"
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 
@@ -110,8 +113,11 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_job_init(&gateway->wake, wake_waiting);
   hf_job_init(&gateway->announce, announce_changes);
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
+  hf_keys_init(&gateway->keys, gateway);
+  gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
+  gateway->lost = hf_lost_calls_new();
   if (r == 0)
-    r = open_nobody(gateway);
+    r = gateway->flights && gateway->lost ? open_nobody(gateway) : HF_ERR_NOMEM;
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
     r = add_server(gateway, settings, &settings->servers[i]);
   if (r < 0) {
@@ -128,6 +134,9 @@ void hf_gateway_free(struct hf_gateway *gateway) {
     return;
   gateway->closing = true;
   close_nobody(gateway);
+  hf_flights_free(gateway->flights);
+  hf_keys_deinit(&gateway->keys);
+  hf_lost_calls_free(gateway->lost);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers)
     server_free(HF_CONTAINER_OF(it, struct hf_server, link));
@@ -387,6 +396,8 @@ static void cancel_calls(struct hf_gateway *gateway) {
     HF_LIST_FOREACH (it, tmp, &client->exchanges)
       hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
   }
+  HF_LIST_FOREACH (it, tmp, &gateway->nobody->exchanges)
+    hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
 }
 
 static void end_drain(struct hf_gateway *gateway) {

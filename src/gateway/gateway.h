@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "gateway/client.h"
 #include "gateway/instance.h"
+#include "gateway/key_table.h"
 #include "gateway/loop.h"
 #include "gateway/metrics.h"
 #include "gateway/settings.h"
@@ -19,6 +20,9 @@
 #include "mcp/names.h"
 
 #include <stdint.h>
+
+struct hf_flights;
+struct hf_lost_calls;
 
 /* One configured server. */
 struct hf_server {
@@ -42,6 +46,10 @@ struct hf_gateway {
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
   struct hf_store *store;   /* borrowed; NULL: there is none */
+  struct hf_keys keys;
+  struct hf_flights *flights;
+  struct hf_lost_calls *lost;
+  hf_time next_complaint; /* about a store that fails */
   struct hf_list waiting;   /* exchanges that wait for servers or lists */
   struct hf_job wake;       /* looks through them */
   struct hf_job announce;   /* tells clients what has changed */

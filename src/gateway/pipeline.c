@@ -1,6 +1,11 @@
 #include "gateway/pipeline.h"
 
 #include "gateway/check.h"
+#include "gateway/flight.h"
+#include "gateway/intent.h"
+#include "gateway/key.h"
+#include "gateway/key_place.h"
+#include "gateway/lost.h"
 #include "gateway/outcome.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
@@ -14,7 +19,10 @@ enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16, ARGUMENTS_MAX = 64 << 20 
 
 /* In their order on the way to the server. */
 static const struct hf_stage_row stages[] = {
-    {NULL, NULL, NULL},
+    {hf_key_before, hf_key_landed, NULL},
+    {hf_lost_before, hf_lost_landed, NULL},
+    {hf_flight_before, hf_flight_landed, hf_flight_left},
+    {hf_intent_before, hf_intent_landed, hf_intent_left},
 };
 enum { STAGE_COUNT = sizeof stages / sizeof stages[0] };
 
@@ -85,10 +93,12 @@ static void on_message(void *ctx, const struct hf_message *message) {
   if (hf_relay_notification(exchange, message, &text) == 0)
     hf_exchange_message(exchange, &text);
   hf_pieces_deinit(&text);
+  if (message->method == HF_METHOD_PROGRESS)
+    hf_flight_progress(exchange, message);
 }
 
 /* Reads `resultType`: what is neither complete nor absent is no end of the work. */
-static bool is_pending(const struct hf_message *response) {
+bool hf_pipeline_is_pending(const struct hf_message *response) {
   struct hf_str type = hf_message_raw(response, HF_FIELD_RESULT_TYPE);
   return type.ptr && !hf_str_equal(type, HF_STR("\"complete\""));
 }
@@ -122,7 +132,7 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
     event.done.evidence.kind = HF_EVIDENCE_TOOL_ERROR;
     event.done.evidence.matches_transient = matches_transient(live->target, response);
   } else {
-    event.done.result = is_pending(response) ? HF_ATTEMPT_PENDING : HF_ATTEMPT_SUCCESS;
+    event.done.result = hf_pipeline_is_pending(response) ? HF_ATTEMPT_PENDING : HF_ATTEMPT_SUCCESS;
   }
   exchange->response = response;
   exchange->response_attempt = live->attempt;
@@ -149,6 +159,8 @@ static int collect_headers(struct hf_exchange *exchange, const struct hf_target_
   for (size_t i = 0; count >= 0 && !target->mapping && count < HF_PARAM_HEADERS_MAX && i < exchange->header_count; i++)
     if (!hf_param_headers_know(known, exchange->headers[i].name))
       ret_header[count++] = exchange->headers[i];
+  if (count >= 0 && count < HF_PARAM_HEADERS_MAX && hf_key_header(exchange, target, &ret_header[count]))
+    count++;
   return count;
 }
 
@@ -181,6 +193,8 @@ static int send_request(struct hf_live *live, const struct hf_call_action *actio
   struct hf_instance *instance = live->target->instance;
   struct hf_str arguments;
   int r = map_arguments(exchange, live->target, &arguments);
+  if (r == 0)
+    r = hf_key_put_argument(exchange, live->target, &arguments);
   if (r < 0)
     return r;
   exchange->sent_arguments = arguments;
@@ -248,7 +262,7 @@ static void abort_attempt(struct hf_exchange *exchange, const struct hf_call_abo
 
 /* A legacy client cannot be asked in the modern way. */
 static bool can_carry(const struct hf_exchange *exchange, const struct hf_message *response) {
-  return exchange->era == HF_ERA_MODERN || !is_pending(response);
+  return exchange->era == HF_ERA_MODERN || !hf_pipeline_is_pending(response);
 }
 
 /* The answer as the route gives it. Returns the message to pass on, `ret_mapped` if it had to be made. */
@@ -256,7 +270,7 @@ static const struct hf_message *map_result(const struct hf_target_tool *target, 
                                            struct hf_message *ret_mapped) {
   *ret_mapped = (struct hf_message){0};
   if (!target || !target->mapping || !target->mapping->result.ptr || response->kind != HF_MESSAGE_RESULT ||
-      response->is_error || is_pending(response))
+      response->is_error || hf_pipeline_is_pending(response))
     return response;
   struct hf_buf text;
   hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);

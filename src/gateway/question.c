@@ -176,6 +176,22 @@ void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) 
   }
 }
 
+bool hf_question_desert(struct hf_exchange *exchange) {
+  struct hf_list *it = exchange->client->questions.next;
+  while (it != &exchange->client->questions) {
+    struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
+    it = it->next;
+    if (question->exchange != exchange)
+      continue;
+    refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
+    struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
+    question_free(question);
+    if (exchange->stage == HF_STAGE_CALLING && !hf_pipeline_event(exchange, &event))
+      return false;
+  }
+  return true;
+}
+
 void hf_question_close(struct hf_client *client) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &client->questions) {

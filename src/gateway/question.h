@@ -30,6 +30,10 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
 /* The attempt that they belong to is over; NULL: the whole call. */
 void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live);
 
+/* The client has gone from a call that goes on: its server is told that nobody answers, and the call is not paused any
+ * more. Returns false if that was its end. */
+bool hf_question_desert(struct hf_exchange *exchange);
+
 /* The client is gone: its servers are told that nobody answers. */
 void hf_question_close(struct hf_client *client);
 

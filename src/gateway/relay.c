@@ -1,6 +1,7 @@
 #include "gateway/relay.h"
 
 #include "base/alloc.h"
+#include "gateway/key_place.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 #include "mcp/rewrite.h"
@@ -78,6 +79,18 @@ static int replace_arguments(struct hf_rewrite *rewrite, const struct hf_exchang
   return 0;
 }
 
+/* An idempotency key that the tool takes in `_meta`; as an argument it stands in the arguments, as a header outside. */
+static int put_key(struct hf_rewrite *rewrite, const struct hf_exchange *exchange, const struct hf_target_tool *target) {
+  struct hf_buf raw;
+  hf_buf_init(&raw, 8 * HF_KEY_BYTES_MAX);
+  struct hf_str name;
+  int r = hf_key_meta(exchange, target, &name, &raw);
+  if (r == 0)
+    hf_rewrite_set_meta(rewrite, name, hf_buf_str(&raw));
+  hf_buf_deinit(&raw);
+  return r == HF_ERR_NOTFOUND ? 0 : r;
+}
+
 int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *live, struct hf_str arguments,
                      struct hf_pieces *ret_text) {
   char digits[HF_DECIMAL_MAX];
@@ -93,6 +106,8 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));
   hf_rewrite_set_progress_token(&rewrite, raw);
+  if (r == 0)
+    r = put_key(&rewrite, exchange, live->target);
   if (r == 0)
     return hf_rewrite_finish(&rewrite, ret_text);
   hf_rewrite_deinit(&rewrite);

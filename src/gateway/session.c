@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gateway/catalog.h"
 #include "gateway/exchange.h"
+#include "gateway/flight.h"
 #include "gateway/greeting.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
@@ -64,11 +65,14 @@ void hf_client_close(struct hf_client *client) {
     if (exchange->reply)
       exchange->reply->exchange = NULL;
     exchange->reply = NULL;
+    if (hf_flight_outlives(exchange, HF_LEAVE_CLOSED))
+      continue;
     if (client != client->gateway->nobody)
       hf_exchange_disown(exchange);
     hf_exchange_cancel(exchange);
   }
   hf_question_close(client);
+  hf_flight_client_closed(client);
   hf_subscription_forget_client(client);
   retire_own_instances(client);
   hf_list_remove(&client->link);
@@ -86,7 +90,8 @@ void hf_client_abandon(struct hf_client *client, struct hf_reply *reply) {
     return;
   reply->exchange = NULL;
   exchange->reply = NULL;
-  hf_exchange_cancel(exchange);
+  if (!hf_flight_outlives(exchange, HF_LEAVE_VANISHED))
+    hf_exchange_cancel(exchange);
 }
 
 struct hf_str hf_client_version(const struct hf_client *client) {
@@ -380,7 +385,10 @@ static void handle_cancelled(struct hf_client *client, const struct hf_message *
       hf_subscription_end_listen(exchange);
       return;
     }
-    hf_exchange_cancel(exchange);
+    if (hf_flight_outlives(exchange, HF_LEAVE_CANCELLED))
+      hf_exchange_dismiss(exchange);
+    else
+      hf_exchange_cancel(exchange);
     return;
   }
 }

@@ -22,6 +22,11 @@ static int write_name(struct hf_buf *head, struct hf_str name) {
   return r;
 }
 
+static bool is_argument(struct hf_str header) {
+  static const struct hf_str prefix = HF_STR("Mcp-Param-");
+  return header.len >= prefix.len && hf_bytes_equal_nocase(header.ptr, prefix.ptr, prefix.len);
+}
+
 static int write_modern(struct hf_http *http, struct hf_buf *head, const struct hf_outgoing *out) {
   struct hf_str version = http->version.len ? hf_buf_str(&http->version) : hf_version_text(HF_VERSION_NEWEST);
   int r = hf_http1_write_header(head, HF_STR("MCP-Protocol-Version"), version);
@@ -30,8 +35,16 @@ static int write_modern(struct hf_http *http, struct hf_buf *head, const struct 
     r = hf_http1_write_header(head, HF_STR("Mcp-Method"), method);
   if (r == 0 && out->name.ptr)
     r = write_name(head, out->name);
+  return r;
+}
+
+/* Arguments are repeated in headers towards modern servers alone; an idempotency key is a server's own affair, whatever
+ * its era. */
+static int write_params(struct hf_buf *head, const struct hf_outgoing *out, bool modern) {
+  int r = 0;
   for (size_t i = 0; r == 0 && i < out->param_count; i++)
-    r = hf_http1_write_header(head, out->params[i].name, out->params[i].value);
+    if (modern || !is_argument(out->params[i].name))
+      r = hf_http1_write_header(head, out->params[i].name, out->params[i].value);
   return r;
 }
 
@@ -71,6 +84,8 @@ int hf_http_write_head(struct hf_http *http, struct hf_buf *head, struct hf_str 
     r = write_modern(http, head, out);
   else if (r == 0 && !opening)
     r = write_legacy(http, head, ret_carried_session);
+  if (r == 0 && out && !opening)
+    r = write_params(head, out, modern);
   if (r == 0 && last_event_id.len)
     r = hf_http1_write_header(head, HF_STR("Last-Event-ID"), last_event_id);
   return r < 0 ? r : hf_http1_write_end(head);

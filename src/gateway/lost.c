@@ -1,0 +1,137 @@
+#include "gateway/lost.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "gateway/fingerprint.h"
+#include "gateway/gateway.h"
+#include "gateway/intent.h"
+#include "gateway/outcome.h"
+
+enum { LOST_TEXT_MAX = 1024 };
+
+struct hf_lost_calls {
+  struct hf_map by_fingerprint;
+  struct hf_list order; /* oldest first */
+};
+
+static struct hf_lost *lost_of(struct hf_list *link) {
+  return HF_CONTAINER_OF(link, struct hf_lost, link);
+}
+
+struct hf_lost_calls *hf_lost_calls_new(void) {
+  struct hf_lost_calls *calls = hf_calloc(1, sizeof *calls);
+  if (!calls)
+    return NULL;
+  hf_map_init(&calls->by_fingerprint, HF_LOST_MAX);
+  hf_list_init(&calls->order);
+  return calls;
+}
+
+static void forget(struct hf_lost_calls *calls, struct hf_lost *lost) {
+  (void)hf_map_remove(&calls->by_fingerprint, hf_fingerprint_key(&lost->fingerprint));
+  hf_list_remove(&lost->link);
+  hf_free(lost->key);
+  hf_free(lost);
+}
+
+void hf_lost_calls_free(struct hf_lost_calls *calls) {
+  if (!calls)
+    return;
+  while (!hf_list_empty(&calls->order))
+    forget(calls, lost_of(calls->order.next));
+  hf_map_deinit(&calls->by_fingerprint);
+  hf_free(calls);
+}
+
+static void forget_old(struct hf_lost_calls *calls, hf_time now) {
+  while (!hf_list_empty(&calls->order)) {
+    struct hf_lost *oldest = lost_of(calls->order.next);
+    if (oldest->until > now && calls->by_fingerprint.len < HF_LOST_MAX)
+      return;
+    forget(calls, oldest);
+  }
+}
+
+static void note(struct hf_gateway *gateway, const struct hf_lost *what, struct hf_str letter, struct hf_str key) {
+  struct hf_lost_calls *calls = gateway->lost;
+  struct hf_lost *old = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&what->fingerprint));
+  if (old)
+    forget(calls, old);
+  forget_old(calls, gateway->loop->now);
+  struct hf_lost *lost = hf_calloc(1, sizeof *lost);
+  if (!lost)
+    return; /* it is in the store all the same; only the warning is lost */
+  *lost = *what;
+  hf_list_init(&lost->link);
+  lost->until = hf_time_add(gateway->loop->now, HF_LOST_KEPT);
+  memcpy(lost->letter, letter.ptr ? letter.ptr : "", letter.len < sizeof lost->letter ? letter.len : 0);
+  lost->key = key.len ? hf_strndup(key.ptr, key.len) : NULL;
+  if ((key.len && !lost->key) || hf_map_put(&calls->by_fingerprint, hf_fingerprint_key(&lost->fingerprint), lost) < 0) {
+    hf_free(lost->key);
+    hf_free(lost);
+    return;
+  }
+  hf_list_push_back(&calls->order, &lost->link);
+}
+
+void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *letter) {
+  if (hf_str_equal(letter->executed, HF_STR("no")))
+    return;
+  struct hf_lost lost = {.fingerprint = letter->fingerprint, .by_death = true, .key_first_ms = letter->first_ms};
+  note(gateway, &lost, letter->id, letter->key);
+}
+
+void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome) {
+  (void)response;
+  if (exchange->reply || outcome->end != HF_CALL_END_CANCELLED || outcome->executed != HF_EXECUTED_MAYBE ||
+      outcome->letter != HF_LETTER_WRITTEN || !exchange->has_fingerprint)
+    return;
+  struct hf_lost lost = {.fingerprint = exchange->fingerprint, .key_first_ms = exchange->key_first_ms};
+  note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key);
+}
+
+static struct hf_lost *find(struct hf_exchange *exchange) {
+  struct hf_gateway *gateway = exchange->client->gateway;
+  if (gateway->lost->by_fingerprint.len == 0 || exchange->replay || !hf_exchange_identify(exchange))
+    return NULL;
+  forget_old(gateway->lost, gateway->loop->now);
+  return hf_map_get(&gateway->lost->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
+}
+
+const struct hf_lost *hf_lost_find(struct hf_exchange *exchange) {
+  return find(exchange);
+}
+
+/* What belongs to an earlier round of questions is no call anew. */
+static bool is_new(const struct hf_exchange *exchange) {
+  return !exchange->request.at[HF_FIELD_REQUEST_STATE] && !exchange->request.at[HF_FIELD_INPUT_RESPONSES];
+}
+
+enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
+  if (!is_new(exchange) || exchange->key_given || !hf_intent_has_effects(exchange))
+    return HF_STAGE_PASS;
+  struct hf_lost *lost = find(exchange);
+  if (!lost)
+    return HF_STAGE_PASS;
+  struct hf_gateway *gateway = exchange->client->gateway;
+  bool safe = lost->key && exchange->key.ptr && hf_str_equal(exchange->key, hf_str_from(lost->key));
+  char id[HF_CALL_ID_MAX];
+  hf_log_event(gateway->loop->log, HF_LOG_WARN,
+               safe ? "a lost call is repeated under its key" : "an equal call was lost",
+               HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_STR("letter", hf_str_from(lost->letter)));
+  if (safe) {
+    forget(gateway->lost, lost);
+    return HF_STAGE_PASS;
+  }
+  struct hf_buf text;
+  hf_buf_init(&text, LOST_TEXT_MAX);
+  (void)hf_buf_printf(&text,
+                      "This call was not sent: an equal one was in flight when %s, and it may have run (dead letter "
+                      "%s). Find out whether it took effect. If it did not, or if it is meant to happen once more, "
+                      "make this very call again: then it is sent.",
+                      lost->by_death ? "an earlier gateway died" : "its client went away", lost->letter);
+  forget(gateway->lost, lost);
+  hf_outcome_answer_refusal(exchange, HF_FAULT_CONFLICT, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return HF_STAGE_ENDED;
+}

@@ -1,0 +1,40 @@
+/* Calls with effects that may have run, and whose callers never heard of it: a gateway died with them, or their client
+ * went away and stayed away.
+ *
+ * They are remembered for an hour. An equal call is told of it, once, instead of running the effect a second time; one
+ * that repeats safely, because it goes under the key of the lost one, is not kept from it. */
+#ifndef HF_GATEWAY_LOST_H
+#define HF_GATEWAY_LOST_H
+
+#include "base/list.h"
+#include "gateway/stage.h"
+
+enum { HF_LOST_MAX = 1024 }; /* the oldest ones go */
+
+#define HF_LOST_KEPT HF_SECONDS(3600)
+
+struct hf_lost {
+  struct hf_list link; /* oldest first */
+  struct hf_fingerprint fingerprint;
+  hf_time until;
+  bool by_death; /* of a gateway; else of its client's interest */
+  char letter[HF_LETTER_ID_MAX];
+  char *key; /* idempotency key, owned, or NULL */
+  int64_t key_first_ms;
+};
+
+/* Returns owned, or NULL. */
+struct hf_lost_calls *hf_lost_calls_new(void);
+void hf_lost_calls_free(struct hf_lost_calls *calls); /* accepts NULL */
+
+/* Rows of the stages: an equal call is told of the lost one before it joins anything or is sent. */
+enum hf_stage_result hf_lost_before(struct hf_exchange *exchange);
+void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome);
+
+/* The store made a letter of what a dead gateway left. */
+void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *letter);
+
+/* The lost call that equals this one, or NULL. Borrowed until the loop turns. */
+const struct hf_lost *hf_lost_find(struct hf_exchange *exchange);
+
+#endif
