@@ -25,6 +25,7 @@ static void fire_arrival(struct sim_timer *timer) {
 
 static void fire_cancel(struct sim_timer *timer) {
   struct sim_call *c = HF_CONTAINER_OF(timer, struct sim_call, cancel);
+  c->cancelled = true;
   step_call(c, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
 }
 
@@ -33,15 +34,15 @@ static void fire_provider(struct sim_timer *timer) {
                 &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
 }
 
-static void end_pause(struct sim_call *c) {
-  if (c->paused_at != HF_TIME_NEVER)
+/* A person is asked, or has answered: the call's own count of that, after each step. */
+static void note_pause(struct sim_call *c) {
+  bool paused = c->call.attempt[0].questions + c->call.attempt[1].questions > 0;
+  if (paused && c->paused_at == HF_TIME_NEVER) {
+    c->paused_at = now(c->kernel);
+  } else if (!paused && c->paused_at != HF_TIME_NEVER) {
     c->paused += now(c->kernel) - c->paused_at;
-  c->paused_at = HF_TIME_NEVER;
-  c->questions = 0;
-}
-
-static bool is_current(struct sim_call *c, const struct sim_request *r) {
-  return !c->finished && hf_call_attempt(&c->call, r->attempt) != NULL;
+    c->paused_at = HF_TIME_NEVER;
+  }
 }
 
 static void on_sent(struct sim_request *r, size_t bytes, bool complete) {
@@ -60,14 +61,7 @@ static void on_answer_bytes(struct sim_request *r) {
 }
 
 static void on_question(struct sim_request *r, bool asked) {
-  struct sim_call *c = r->owner;
-  if (is_current(c, r)) {
-    if (!asked)
-      end_pause(c);
-    else if (c->questions++ == 0)
-      c->paused_at = now(c->kernel);
-  }
-  step_call(c, &(struct hf_call_event){.kind = asked ? HF_CALL_PAUSED : HF_CALL_RESUMED, .attempt = r->attempt});
+  step_call(r->owner, &(struct hf_call_event){.kind = asked ? HF_CALL_PAUSED : HF_CALL_RESUMED, .attempt = r->attempt});
 }
 
 static void on_done(struct sim_request *r, enum sim_result result, unsigned call, const struct hf_evidence *evidence) {
@@ -79,35 +73,56 @@ static void on_done(struct sim_request *r, enum sim_result result, unsigned call
                                               : HF_ATTEMPT_FAULT;
   if (evidence)
     event.done.evidence = *evidence;
-  if (is_current(c, r))
-    end_pause(c);
   step_call(c, &event);
 }
 
 static const struct sim_request_events request_events = {on_sent, on_life, on_answer_bytes, on_question, on_done};
 
+static void check_attempts(struct sim_call *c, const struct hf_call_action *action) {
+  struct sim_check *check = c->kernel->check;
+  const struct hf_call_options *o = &c->kernel->call_options;
+  unsigned at = action->provider, sent = 0;
+  for (unsigned i = 0; i < c->route_len; i++)
+    sent += c->sent_to[i];
+  sim_check(check, action->start.attempt == c->request_count, "attempts are numbered in order", c->number);
+  if (action->start.new_session) {
+    sim_check(check, ++c->renewals <= c->route_len + 1, "a session renewed twice", c->number);
+    return;
+  }
+  /* Each try may have its hedge. */
+  unsigned tries = c->route[at].target.hedged ? 2 : 1;
+  sim_check(check, c->sent_to[at] < c->call.retry.attempts * tries, "more attempts than allowed", c->number);
+  sim_check(check, !o->hints.max_attempts || sent < o->hints.max_attempts, "more attempts than hinted", c->number);
+  sim_check(check, at == 0 || !o->hints.stay, "it did not stay", c->number);
+  sim_check(check, !action->start.hedge || c->route[at].target.harmless, "a hedge that may do harm", c->number);
+}
+
 static void start_attempt(struct sim_call *c, const struct hf_call_action *action) {
   struct sim_kernel *k = c->kernel;
-  unsigned most = c->call.retry.attempts + 1;
-  sim_check(k->check, c->request_count < most, "more attempts than allowed", c->number);
-  sim_check(k->check, action->start.attempt == c->request_count, "attempts are numbered in order", c->number);
+  const struct sim_target *t = &c->route[action->provider];
+  struct sim_provider *p = &k->providers[t->provider];
+  check_attempts(c, action);
   if (!sim_check(k->check, c->request_count < SIM_ATTEMPTS_MAX, "attempts without end", c->number))
     abort();
-  struct sim_provider *p = &k->providers[c->provider];
   if (!action->start.new_session) {
-    if (c->sent_first++ == 0)
+    if (c->sent_to[action->provider]++ == 0)
       p->firsts++;
     else
       p->retries++;
   }
   k->attempts++;
+  k->levels.hedges += action->start.hedge;
   struct sim_request *r = &c->requests[c->request_count++];
   *r = (struct sim_request){.world = k->world,
-                            .upstream = &k->world->upstreams[c->provider],
+                            .upstream = &k->world->upstreams[t->provider],
                             .events = &request_events,
                             .owner = c,
                             .attempt = action->start.attempt,
-                            .call = c->number};
+                            .call = c->number,
+                            .truth = {.safety = t->target.safety,
+                                      .harmless = t->target.harmless,
+                                      .ttl = t->ttl,
+                                      .settle = t->target.check_time > 0 ? t->target.settle : HF_TIME_NEVER}};
   sim_request_start(r, action->start.new_session);
 }
 
@@ -116,38 +131,146 @@ static void probe_is_back(struct sim_probe *probe, bool was_probe, uint32_t gene
     probe->out = false;
 }
 
-static void report(struct sim_call *c, const struct hf_report *rep) {
-  struct sim_provider *p = &c->kernel->providers[c->provider];
+static struct sim_provider *provider_of(const struct sim_call *c, const struct hf_call_action *action) {
+  return &c->kernel->providers[c->route[action->provider].provider];
+}
+
+static void report(struct sim_call *c, const struct hf_call_action *action) {
+  const struct hf_report *rep = &action->report;
+  struct sim_provider *p = provider_of(c, action);
+  unsigned tool = c->route[action->provider].tool;
   struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
-  event.report.tool = p->tools[c->tool];
+  event.report.tool = p->tools[tool];
   event.report.report = *rep;
   if (rep->permit.holds_slot)
     p->slots--;
+  sim_check(c->kernel->check, rep->latency < 0 || rep->blame == HF_BLAME_SUCCESS, "a latency of no success", c->number);
   probe_is_back(&p->probe, rep->permit.provider_probe, rep->permit.provider_generation);
-  probe_is_back(&p->tool_probes[c->tool], rep->permit.tool_probe, rep->permit.tool_generation);
+  probe_is_back(&p->tool_probes[tool], rep->permit.tool_probe, rep->permit.tool_generation);
   step_provider(p, &event);
+}
+
+static bool chance(const struct sim_kernel *k, unsigned percent) {
+  return sim_world_chance(k->world, percent);
+}
+
+static struct sim_offer draw_offer(struct sim_kernel *k) {
+  struct sim_world *w = k->world;
+  return (struct sim_offer){
+      .check_delay = chance(k, 15) ? HF_TIME_NEVER : sim_world_between(w, 1, HF_SECONDS(chance(k, 30) ? 12 : 1)),
+      .check_is_blind = chance(k, 15),
+      .source = (enum hf_source)hf_random_below(&w->random, HF_SOURCE_COUNT),
+      .degrade_delay = chance(k, 60)   ? 0
+                       : chance(k, 20) ? HF_TIME_NEVER
+                                       : sim_world_between(w, 1, HF_SECONDS(1)),
+      .letter_delay = chance(k, 10) ? HF_TIME_NEVER : sim_world_between(w, 0, HF_SECONDS(chance(k, 20) ? 3 : 1)),
+      .store_fails = chance(k, 10),
+  };
+}
+
+static void fire_check(struct sim_timer *timer) {
+  struct sim_call *c = HF_CONTAINER_OF(timer, struct sim_call, aside);
+  c->checking = false;
+  c->kernel->levels.disproved += c->check_says == HF_CHECK_DID_NOT_RUN;
+  step_call(c, &(struct hf_call_event){.kind = HF_CALL_CHECKED, .check = c->check_says});
+}
+
+/* The status tool says how things stand when it is asked; it may be slow to say so. */
+static void start_check(struct sim_call *c, const struct hf_call_action *action) {
+  struct sim_kernel *k = c->kernel;
+  const struct sim_target *t = &c->route[action->provider];
+  sim_check(k->check, t->target.check_time > 0, "a check that was not asked for", c->number);
+  sim_check(k->check, !c->checking, "two checks at a time", c->number);
+  sim_check(k->check, !c->cancelled, "a check after the cancel", c->number);
+  sim_check(k->check, action->check_by > now(k) && action->check_by <= c->call.deadline, "a check without time",
+            c->number);
+  bool ran = k->world->ledger[c->number].ran_on >> k->world->upstreams[t->provider].server & 1;
+  c->check_says = c->offer.check_is_blind ? HF_CHECK_UNKNOWN : ran ? HF_CHECK_RAN : HF_CHECK_DID_NOT_RUN;
+  c->checking = true;
+  k->levels.checks++;
+  if (c->offer.check_delay != HF_TIME_NEVER)
+    sim_timer_set(k->world, &c->aside, now(k) + c->offer.check_delay, fire_check);
+}
+
+/* Now and then its answer comes all the same. */
+static void abort_check(struct sim_call *c) {
+  sim_check(c->kernel->check, c->checking, "no check to abort", c->number);
+  c->checking = false;
+  if (c->kernel->world->scripted || chance(c->kernel, 50))
+    sim_timer_stop(c->kernel->world, &c->aside);
+}
+
+static void tell_degraded(struct sim_call *c) {
+  if (c->call.state == HF_CALL_STATE_DEGRADING) /* else it comes too late */
+    c->offered = c->offer.source;
+  c->age = c->offer.source == HF_SOURCE_CACHE ? HF_SECONDS(90) : 0;
+  step_call(c,
+            &(struct hf_call_event){.kind = HF_CALL_DEGRADED, .degraded = {.source = c->offer.source, .age = c->age}});
+}
+
+static void fire_degraded(struct sim_timer *timer) {
+  tell_degraded(HF_CONTAINER_OF(timer, struct sim_call, aside));
+}
+
+static void degrade(struct sim_call *c) {
+  struct sim_kernel *k = c->kernel;
+  sim_check(k->check, k->call_options.degrades, "an answer that was not asked for", c->number);
+  sim_check(k->check, !c->cancelled, "an answer for nobody", c->number);
+  if (c->offer.degrade_delay == 0)
+    tell_degraded(c);
+  else if (c->offer.degrade_delay != HF_TIME_NEVER)
+    sim_timer_set(k->world, &c->aside, now(k) + c->offer.degrade_delay, fire_degraded);
+}
+
+static void fire_letter(struct sim_timer *timer) {
+  struct sim_call *c = HF_CONTAINER_OF(timer, struct sim_call, aside);
+  step_call(c, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = !c->offer.store_fails});
+}
+
+static void write_letter(struct sim_call *c, const struct hf_outcome *outcome) {
+  struct sim_kernel *k = c->kernel;
+  sim_check(k->check, c->letters_asked++ == 0, "two letters of one call", c->number);
+  sim_check(k->check, c->letters != HF_LETTER_OFF, "a letter that was not asked for", c->number);
+  sim_check(k->check, outcome->end != HF_CALL_END_ANSWERED && outcome->end != HF_CALL_END_CHECKED,
+            "a letter of success", c->number);
+  sim_check(k->check, outcome->end != HF_CALL_END_CANCELLED || outcome->executed != HF_EXECUTED_NO,
+            "a letter of a cancelled call that did not run", c->number);
+  k->levels.letters++;
+  c->letter_at = now(k);
+  if (c->offer.letter_delay != HF_TIME_NEVER)
+    sim_timer_set(k->world, &c->aside, now(k) + c->offer.letter_delay, fire_letter);
 }
 
 static void finish(struct sim_call *c, const struct hf_outcome *outcome) {
   struct sim_kernel *k = c->kernel;
   sim_check(k->check, !c->finished, "a call ended twice", c->number);
-  end_pause(c);
+  note_pause(c);
   c->finished = true;
   c->outcome = *outcome;
   k->finished++;
   k->faults[outcome->fault]++;
+  k->levels.checked += outcome->end == HF_CALL_END_CHECKED;
+  k->levels.degraded += outcome->source != HF_SOURCE_LIVE;
+  k->levels.hedges_won += outcome->end == HF_CALL_END_ANSWERED && outcome->attempt + 1 < outcome->attempts;
   sim_timer_stop(k->world, &c->cancel);
-  hf_time took = now(k) - c->started - c->paused;
-  sim_check(k->check, took <= c->call.timeout.deadline, "a call outlived its deadline", c->number);
+  hf_time end = c->letters_asked ? c->letter_at : now(k);
+  sim_check(k->check, end - c->started - c->paused <= c->call.timeout.deadline, "a call outlived its deadline",
+            c->number);
+  sim_check(k->check, now(k) - end <= HF_CALL_LETTER_WAIT, "a letter was waited for too long", c->number);
   sim_check(k->check, !c->call.waiter.queued, "a finished call is still queued", c->number);
+  sim_check(k->check, (outcome->letter != HF_LETTER_NONE) == (c->letters_asked > 0), "a letter nobody knows of",
+            c->number);
+  sim_check(k->check, outcome->letter != HF_LETTER_WRITTEN || !c->offer.store_fails, "a letter that is not there",
+            c->number);
+  sim_check(k->check, outcome->source == c->offered, "an answer of another source", c->number);
 }
 
 static void perform_call(struct sim_call *c, const struct hf_call_action *action) {
-  struct sim_provider *p = &c->kernel->providers[c->provider];
+  struct sim_provider *p = provider_of(c, action);
   sim_check(c->kernel->check, !c->finished || action->kind == HF_CALL_REPORT, "an action after the end", c->number);
   switch (action->kind) {
   case HF_CALL_ACQUIRE:
-    c->call.waiter.tool = p->tools[c->tool];
+    c->call.waiter.tool = p->tools[c->route[action->provider].tool];
     step_provider(p, &(struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &c->call.waiter});
     break;
   case HF_CALL_WITHDRAW:
@@ -158,16 +281,22 @@ static void perform_call(struct sim_call *c, const struct hf_call_action *action
     break;
   case HF_CALL_ABORT_ATTEMPT:
     sim_request_abort(&c->requests[action->abort.attempt]);
-    end_pause(c);
     break;
   case HF_CALL_REPORT:
-    report(c, &action->report);
+    report(c, action);
     break;
   case HF_CALL_CHECK:
+    start_check(c, action);
+    break;
   case HF_CALL_ABORT_CHECK:
+    abort_check(c);
+    break;
   case HF_CALL_DEGRADE:
+    degrade(c);
+    break;
   case HF_CALL_DEAD_LETTER:
-    break; /* not asked for */
+    write_letter(c, &action->outcome);
+    break;
   case HF_CALL_FINISH:
     finish(c, &action->outcome);
     break;
@@ -178,10 +307,13 @@ static void step_call(struct sim_call *c, const struct hf_call_event *event) {
   struct sim_kernel *k = c->kernel;
   struct hf_call_actions out;
   enum hf_executed before = c->call.executed;
+  unsigned target = c->call.target;
   int r = hf_call_step(&c->call, event, now(k), &out);
   sim_check(k->check, r == 0, "an event was refused", c->number);
-  sim_check(k->check, c->call.executed >= before, "executed fell", c->number);
-  trace_call(k->trace, now(k), c->number, event, &out);
+  sim_check(k->check, c->call.executed >= before || event->kind == HF_CALL_CHECKED, "executed fell", c->number);
+  k->levels.moves += c->call.target != target;
+  note_pause(c);
+  trace_call(k->trace, now(k), c, event, &out);
   for (unsigned i = 0; i < out.len; i++)
     perform_call(c, &out.items[i]);
   hf_time at = hf_call_deadline(&c->call);
@@ -222,6 +354,34 @@ static void check_grant(struct sim_provider *p, const struct hf_waiter *w, const
     check_probe(p, &p->tool_probes[tool], permit->tool_generation, hf_provider_tool_breaker(w->tool)->open_until);
 }
 
+static struct sim_call *call_of(const struct hf_waiter *waiter) {
+  return HF_CONTAINER_OF(HF_CONTAINER_OF(waiter, struct hf_call, waiter), struct sim_call, call);
+}
+
+static void fire_delivery(struct sim_timer *timer) {
+  struct sim_call *c = HF_CONTAINER_OF(timer, struct sim_call, delivery);
+  while (c->answer_count > 0) {
+    struct hf_call_event event = c->answers[0];
+    c->answer_count--;
+    for (unsigned i = 0; i < c->answer_count; i++)
+      c->answers[i] = c->answers[i + 1];
+    step_call(c, &event);
+  }
+}
+
+/* At once, or in the call's queue behind what else happens at this time. */
+static void deliver(struct sim_call *c, const struct hf_call_event *event) {
+  struct sim_kernel *k = c->kernel;
+  if (!k->queued) {
+    step_call(c, event);
+    return;
+  }
+  if (!sim_check(k->check, c->answer_count < SIM_ANSWERS_MAX, "answers without end", c->number))
+    abort();
+  c->answers[c->answer_count++] = *event;
+  sim_timer_set(k->world, &c->delivery, now(k), fire_delivery);
+}
+
 static void perform_provider(struct sim_provider *p, const struct hf_provider_action *action) {
   struct sim_kernel *k = p->kernel;
   struct hf_call_event event = {0};
@@ -229,6 +389,8 @@ static void perform_provider(struct sim_provider *p, const struct hf_provider_ac
   case HF_PROVIDER_GRANT:
     event.kind = HF_CALL_PERMIT_GRANTED;
     event.granted.permit = action->permit;
+    if (k->hedge_after > 0)
+      event.granted.permit.hedge_after = k->hedge_after;
     break;
   case HF_PROVIDER_REFUSE:
     event.kind = HF_CALL_PERMIT_REFUSED;
@@ -244,7 +406,7 @@ static void perform_provider(struct sim_provider *p, const struct hf_provider_ac
     sim_upstream_probe(&k->world->upstreams[p->number]);
     return;
   }
-  step_call(HF_CONTAINER_OF(HF_CONTAINER_OF(action->waiter, struct hf_call, waiter), struct sim_call, call), &event);
+  deliver(call_of(action->waiter), &event);
 }
 
 static void step_provider(struct sim_provider *p, const struct hf_provider_event *event) {
@@ -300,8 +462,10 @@ static int init_provider(struct sim_kernel *k, unsigned number) {
 }
 
 int sim_kernel_init(struct sim_kernel *kernel) {
-  kernel->calls = hf_calloc(kernel->world->call_count, sizeof *kernel->calls);
-  if (!kernel->calls)
+  size_t count = kernel->world->call_count;
+  kernel->calls = hf_calloc(count, sizeof *kernel->calls);
+  kernel->requests = hf_calloc(count * SIM_ATTEMPTS_MAX, sizeof *kernel->requests);
+  if (!kernel->calls || !kernel->requests)
     return HF_ERR_NOMEM;
   for (unsigned i = 0; i < kernel->world->upstream_count; i++) {
     int r = init_provider(kernel, i);
@@ -314,37 +478,76 @@ int sim_kernel_init(struct sim_kernel *kernel) {
 void sim_kernel_deinit(struct sim_kernel *kernel) {
   for (unsigned i = 0; i < kernel->world->upstream_count; i++)
     hf_provider_unref(kernel->providers[i].provider);
+  hf_free(kernel->requests);
   hf_free(kernel->calls);
 }
 
-void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_time cancel_at, unsigned provider,
-                     unsigned tool, enum hf_safety safety) {
+void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_time cancel_at,
+                     const struct sim_target *route, unsigned route_len, const struct sim_offer *offer) {
   struct sim_call *c = &kernel->calls[number];
+  struct hf_call_target targets[SIM_ROUTE_MAX];
   c->kernel = kernel;
   c->number = number;
-  c->provider = provider;
-  c->tool = tool;
-  c->safety = safety;
+  c->requests = &kernel->requests[(size_t)number * SIM_ATTEMPTS_MAX];
+  c->route_len = route_len;
+  c->letters = kernel->call_options.letters;
   c->paused_at = HF_TIME_NEVER;
-  struct hf_call_target target = {.safety = safety, .keyed_until = HF_TIME_NEVER};
+  for (unsigned i = 0; i < route_len; i++) {
+    c->route[i] = route[i];
+    targets[i] = route[i].target;
+    targets[i].keyed_until = hf_time_add(at, route[i].ttl);
+  }
   struct hf_call_options options = kernel->call_options;
-  options.targets = &target;
-  options.target_count = 1;
+  options.targets = targets;
+  options.target_count = route_len;
   options.seed = hf_random_next(&kernel->world->random);
+  c->offer = offer ? *offer : draw_offer(kernel);
   hf_call_init(&c->call, &options);
   sim_timer_set(kernel->world, &c->arrival, at, fire_arrival);
   if (cancel_at != HF_TIME_NEVER)
     sim_timer_set(kernel->world, &c->cancel, cancel_at, fire_cancel);
 }
 
+static bool all_read_only(const struct sim_call *c) {
+  for (unsigned i = 0; i < c->route_len; i++) {
+    if (c->route[i].target.safety != HF_SAFETY_READ_ONLY)
+      return false;
+  }
+  return true;
+}
+
+static bool is_exhausted(enum hf_call_end end) {
+  return end == HF_CALL_END_ATTEMPTS || end == HF_CALL_END_BUDGET || end == HF_CALL_END_REFUSED ||
+         end == HF_CALL_END_HINT || end == HF_CALL_END_DEADLINE || end == HF_CALL_END_UNSAFE;
+}
+
+/* Who must have written, and who must not. */
+static void check_letter(struct sim_kernel *k, const struct sim_call *c) {
+  const struct hf_outcome *o = &c->outcome;
+  bool live_failure = o->end != HF_CALL_END_ANSWERED && o->end != HF_CALL_END_CHECKED && o->source == HF_SOURCE_LIVE;
+  bool lost_effect = live_failure && k->world->ledger[c->number].admitted > 0 && o->executed != HF_EXECUTED_YES;
+  sim_check(k->check, c->letters == HF_LETTER_OFF || c->letters_asked || !lost_effect,
+            "an effect that nobody knows of has no letter", c->number);
+  sim_check(k->check, c->letters != HF_LETTER_ALL || c->letters_asked || !live_failure || !is_exhausted(o->end),
+            "an exhausted chain has no letter", c->number);
+  sim_check(k->check, c->letters != HF_LETTER_UNSAFE || !c->letters_asked || !all_read_only(c),
+            "a letter of a tool without effects", c->number);
+  sim_check(k->check, live_failure || !c->letters_asked, "a letter of what did not fail", c->number);
+}
+
 static void check_call(struct sim_kernel *k, const struct sim_call *c) {
   unsigned executions = k->world->executions[c->number];
+  const struct hf_outcome *o = &c->outcome;
   sim_check(k->check, c->finished, "a call never ended", c->number);
-  sim_check(k->check, c->safety != HF_SAFETY_UNSAFE || executions <= 1, "an unsafe effect ran twice", c->number);
-  sim_check(k->check, c->outcome.executed != HF_EXECUTED_NO || executions == 0, "'not executed', but it was",
+  sim_check(k->check, k->world->ledger[c->number].effects <= 1, "an effect happened twice", c->number);
+  sim_check(k->check, o->executed != HF_EXECUTED_NO || executions == 0, "'not executed', but it was", c->number);
+  sim_check(k->check, o->executed != HF_EXECUTED_YES || executions > 0, "'executed', but it was not", c->number);
+  sim_check(k->check, o->source == HF_SOURCE_LIVE || k->world->ledger[c->number].admitted == 0,
+            "a degraded answer hides an effect", c->number);
+  sim_check(k->check, o->source == HF_SOURCE_LIVE || o->fault != HF_FAULT_NONE, "an answer that was there is degraded",
             c->number);
-  sim_check(k->check, c->outcome.executed != HF_EXECUTED_YES || executions > 0, "'executed', but it was not",
-            c->number);
+  sim_check(k->check, c->call.waiter.queued == false && c->answer_count == 0, "an answer was left", c->number);
+  check_letter(k, c);
 }
 
 static void check_provider(struct sim_kernel *k, const struct sim_provider *p) {

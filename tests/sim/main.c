@@ -21,6 +21,7 @@ struct totals {
   unsigned long attempts;
   unsigned long violations;
   unsigned long faults[HF_FAULT_COUNT];
+  struct sim_levels levels;
 };
 
 static unsigned between(struct sim_world *w, unsigned low, unsigned high) {
@@ -50,7 +51,66 @@ static void configure(struct sim_kernel *k, struct sim_world *w) {
     k->call_options.hints.deadline = HF_MS(between(w, 1, 30000));
 }
 
-static void plan_calls(struct sim_kernel *k, struct sim_world *w) {
+/* Half of the worlds have calls with several providers, and all that goes with it. */
+static bool is_chain(uint64_t seed) {
+  return seed % 2 == 0;
+}
+
+static void configure_chain(struct sim_kernel *k, struct sim_world *w) {
+  struct hf_call_options *o = &k->call_options;
+  o->degrades = sim_world_chance(w, 50);
+  o->letters = (enum hf_letter_policy)between(w, HF_LETTER_OFF, HF_LETTER_ALL);
+  o->hints.stay = sim_world_chance(w, 5);
+  if (sim_world_chance(w, 15))
+    o->hints.max_attempts = between(w, 1, 8);
+  if (sim_world_chance(w, 50))
+    o->timeout.attempt = HF_MS(between(w, 50, 10000));
+  k->hedge_after = sim_world_chance(w, 70) ? HF_MS(between(w, 1, 1000)) : HF_TIME_NEVER;
+  k->queued = sim_world_chance(w, 40);
+  if (w->upstream_count > 1 && sim_world_chance(w, 60))
+    w->upstreams[1].server = 0;
+}
+
+static struct sim_target draw_target(struct sim_world *w, unsigned tool) {
+  struct sim_target t = {.tool = tool, .ttl = HF_TIME_NEVER};
+  t.target.safety = (enum hf_safety)(sim_world_chance(w, 70) ? tool : between(w, 0, HF_SAFETY_READ_ONLY));
+  t.target.stateful = sim_world_chance(w, 10);
+  if (t.target.safety == HF_SAFETY_READ_ONLY && sim_world_chance(w, 70)) {
+    t.target.harmless = true;
+    t.target.hedged = sim_world_chance(w, 60);
+  }
+  if (t.target.safety == HF_SAFETY_KEYED && sim_world_chance(w, 70))
+    t.ttl = sim_world_between(w, 1, HF_SECONDS(sim_world_chance(w, 50) ? 5 : 60));
+  if (t.target.safety <= HF_SAFETY_KEYED && sim_world_chance(w, 60)) {
+    t.target.check_time = HF_MS(between(w, 1, 10000));
+    t.target.settle = sim_world_chance(w, 20) ? HF_TIME_NEVER : sim_world_between(w, 0, HF_SECONDS(20));
+  }
+  return t;
+}
+
+/* Its providers in any order. What a server's tool is, it is at all of that server's endpoints. */
+static unsigned draw_route(struct sim_world *w, struct sim_target *route) {
+  unsigned tool = between(w, 0, SIM_TOOLS_MAX - 1);
+  unsigned len = between(w, 1, (unsigned)w->upstream_count);
+  for (unsigned i = 0; i < len; i++) {
+    struct sim_target t = draw_target(w, tool);
+    t.provider = i == 0 ? between(w, 0, (unsigned)w->upstream_count - 1)
+                        : (route[i - 1].provider + 1) % (unsigned)w->upstream_count;
+    unsigned server = w->upstreams[t.provider].server;
+    for (unsigned j = 0; j < i; j++) {
+      if (route[j].target.server == server) {
+        unsigned provider = t.provider;
+        t = route[j];
+        t.provider = provider;
+      }
+    }
+    t.target.server = server;
+    route[i] = t;
+  }
+  return len;
+}
+
+static void plan_calls(struct sim_kernel *k, struct sim_world *w, bool chain) {
   hf_time at = 0;
   hf_time gap = HF_MS(between(w, 1, 3000));
   for (unsigned i = 0; i < w->call_count; i++) {
@@ -60,22 +120,42 @@ static void plan_calls(struct sim_kernel *k, struct sim_world *w) {
     hf_time cancel_at = HF_TIME_NEVER;
     if (sim_world_chance(w, 5))
       cancel_at = at + 1 + sim_world_between(w, 0, HF_SECONDS(sim_world_chance(w, 50) ? 1 : 60));
-    unsigned provider = (unsigned)hf_random_below(&w->random, w->upstream_count);
-    unsigned tool = between(w, 0, SIM_TOOLS_MAX - 1);
-    sim_kernel_call(k, i, at, cancel_at, provider, tool, (enum hf_safety)tool);
+    struct sim_target route[SIM_ROUTE_MAX];
+    unsigned len = 1;
+    if (chain) {
+      len = draw_route(w, route);
+    } else {
+      unsigned tool = between(w, 0, SIM_TOOLS_MAX - 1);
+      route[0] = (struct sim_target){.ttl = HF_TIME_NEVER, .tool = tool, .target.safety = (enum hf_safety)tool};
+      route[0].provider = (unsigned)hf_random_below(&w->random, w->upstream_count);
+    }
+    sim_kernel_call(k, i, at, cancel_at, route, len, NULL);
   }
+}
+
+static void add_levels(struct sim_levels *sum, const struct sim_levels *levels) {
+  sum->moves += levels->moves;
+  sum->hedges += levels->hedges;
+  sum->hedges_won += levels->hedges_won;
+  sum->checks += levels->checks;
+  sum->checked += levels->checked;
+  sum->disproved += levels->disproved;
+  sum->degraded += levels->degraded;
+  sum->letters += levels->letters;
 }
 
 static void run_seed(uint64_t seed, unsigned calls, FILE *trace, struct totals *totals) {
   struct sim_world world;
   struct sim_check check = {.seed = seed};
   struct sim_kernel kernel = {.world = &world, .check = &check, .trace = trace};
-  if (sim_world_init(&world, seed, 1 + seed % SIM_UPSTREAMS_MAX, calls) < 0)
+  if (sim_world_init(&world, seed, 1 + seed / 2 % SIM_UPSTREAMS_MAX, calls) < 0)
     abort();
   configure(&kernel, &world);
+  if (is_chain(seed))
+    configure_chain(&kernel, &world);
   if (sim_kernel_init(&kernel) < 0)
     abort();
-  plan_calls(&kernel, &world);
+  plan_calls(&kernel, &world, is_chain(seed));
   while (sim_world_turn(&world)) {
   }
   sim_kernel_check_end(&kernel);
@@ -84,6 +164,7 @@ static void run_seed(uint64_t seed, unsigned calls, FILE *trace, struct totals *
   totals->violations += check.violations;
   for (int i = 0; i < HF_FAULT_COUNT; i++)
     totals->faults[i] += kernel.faults[i];
+  add_levels(&totals->levels, &kernel.levels);
   sim_kernel_deinit(&kernel);
   sim_world_deinit(&world);
 }
@@ -102,6 +183,9 @@ static int run_seeds(uint64_t first, unsigned long count, unsigned calls) {
   double took = seconds() - start;
   printf("# %lu seeds, %lu calls, %lu attempts, %.2f s, %.0f calls/s\n", count, totals.calls, totals.attempts, took,
          (double)totals.calls / took);
+  const struct sim_levels *l = &totals.levels;
+  printf("# next targets %lu, hedges %lu (won %lu), checks %lu (ran %lu, did not %lu), degraded %lu, letters %lu\n",
+         l->moves, l->hedges, l->hedges_won, l->checks, l->checked, l->disproved, l->degraded, l->letters);
   printf("#");
   for (int i = 0; i < HF_FAULT_COUNT; i++)
     printf(" %s=%lu", hf_fault_name((enum hf_fault)i), totals.faults[i]);

@@ -13,6 +13,8 @@ struct arrival {
   unsigned provider;
   unsigned tool;
   enum hf_safety safety;
+  unsigned route_len; /* 0: provider, tool and safety say it all */
+  struct sim_target route[SIM_ROUTE_MAX];
 };
 
 enum { ARRIVALS_MAX = 16, PLANS_MAX = 16, STARTS_MAX = 4 };
@@ -24,12 +26,17 @@ struct scenario {
   unsigned attempts;    /* 0: the default */
   unsigned failures;    /* likewise, of the breakers */
   unsigned concurrency; /* likewise */
+  hf_time open;         /* likewise, of the breakers, and the most of it */
+  hf_time hedge_after;
+  bool degrades;
+  enum hf_letter_policy letters;
+  struct sim_offer offer;
   struct arrival calls[ARRIVALS_MAX];
-  struct sim_plan plans[2][PLANS_MAX]; /* by provider; ends with a delay of 0 */
+  struct sim_plan plans[3][PLANS_MAX]; /* by provider; ends with a delay of 0 */
   struct {
     size_t len;
     bool ok[STARTS_MAX];
-  } starts[2];
+  } starts[3];
 };
 
 #define CALL(seconds, t, s)                                                                                            \
@@ -204,6 +211,13 @@ static void configure(struct sim_kernel *k, const struct scenario *s) {
     k->tool_breaker.failures = k->provider_options.breaker.failures = s->failures;
   if (s->concurrency)
     k->provider_options.max_concurrent = s->concurrency;
+  k->call_options.degrades = s->degrades;
+  k->call_options.letters = s->letters;
+  k->hedge_after = s->hedge_after > 0 ? s->hedge_after : HF_TIME_NEVER;
+  if (s->open > 0) {
+    k->tool_breaker.open = k->provider_options.breaker.open = s->open;
+    k->tool_breaker.max_open = k->provider_options.breaker.max_open = s->open;
+  }
 }
 
 static unsigned count_calls(const struct scenario *s) {
@@ -224,7 +238,10 @@ static void load(struct sim_world *w, struct sim_kernel *k, const struct scenari
   }
   for (unsigned i = 0; i < count_calls(s); i++) {
     const struct arrival *a = &s->calls[i];
-    sim_kernel_call(k, i, a->at, a->cancel_at ? a->cancel_at : HF_TIME_NEVER, a->provider, a->tool, a->safety);
+    struct sim_target one = {.ttl = HF_TIME_NEVER, .provider = a->provider, .tool = a->tool};
+    one.target.safety = a->safety;
+    sim_kernel_call(k, i, a->at, a->cancel_at ? a->cancel_at : HF_TIME_NEVER, a->route_len ? a->route : &one,
+                    a->route_len ? a->route_len : 1, &s->offer);
   }
 }
 

@@ -25,6 +25,8 @@ static const char *const evidence_names[] = {"none",
                                              "cancelled",
                                              "deadline"};
 static const char *const result_names[] = {"success", "pending"};
+static const char *const check_names[] = {"unknown", "ran", "did not run"};
+static const char *const letter_names[] = {"none", "written", "failed"};
 
 static void print_time(FILE *trace, hf_time at) {
   fprintf(trace, "%lld.%03lld", (long long)(at / 1000000), (long long)(at / 1000 % 1000));
@@ -74,9 +76,15 @@ static void print_call_event(FILE *trace, const struct hf_call_event *event) {
     fprintf(trace, "attempt %u is answered", event->attempt);
     break;
   case HF_CALL_CHECKED:
+    fprintf(trace, "checked: %s", check_names[event->check]);
+    break;
   case HF_CALL_DEGRADED:
+    fprintf(trace, "offered: %s",
+            event->degraded.source == HF_SOURCE_LIVE ? "nothing" : hf_source_name(event->degraded.source));
+    break;
   case HF_CALL_LETTER_DONE:
-    break; /* not asked for */
+    fprintf(trace, "letter %s", event->letter_written ? "written" : "failed");
+    break;
   case HF_CALL_TIMER:
     fputs("timer", trace);
     break;
@@ -87,53 +95,79 @@ static void print_call_event(FILE *trace, const struct hf_call_event *event) {
 }
 
 static void print_outcome(FILE *trace, const struct hf_outcome *o) {
-  fprintf(trace, "finish %s: fault %s, executed %s, attempts %u, elapsed ", hf_call_end_name(o->end),
-          hf_fault_name(o->fault), hf_executed_name(o->executed), o->attempts);
+  fprintf(trace, "%s: fault %s, executed %s, attempts %u, elapsed ", hf_call_end_name(o->end), hf_fault_name(o->fault),
+          hf_executed_name(o->executed), o->attempts);
   print_time(trace, o->elapsed);
   if (o->retry_after >= 0) {
     fputs(", retry after ", trace);
     print_time(trace, o->retry_after);
   }
+  if (o->provider > 0)
+    fprintf(trace, ", target %u", o->provider);
+  if (o->source != HF_SOURCE_LIVE)
+    fprintf(trace, ", source %s", hf_source_name(o->source));
+  if (o->letter != HF_LETTER_NONE)
+    fprintf(trace, ", letter %s", letter_names[o->letter]);
 }
 
-static void print_call_action(FILE *trace, const struct hf_call_action *action) {
+/* Where a call has one target only, nothing is said of it. */
+static void print_target(FILE *trace, const struct sim_call *call, const struct hf_call_action *action) {
+  if (call->route_len > 1)
+    fprintf(trace, " at target %u", action->provider);
+}
+
+static void print_call_action(FILE *trace, const struct sim_call *call, const struct hf_call_action *action) {
   switch (action->kind) {
   case HF_CALL_ACQUIRE:
     fputs("acquire", trace);
+    print_target(trace, call, action);
     break;
   case HF_CALL_WITHDRAW:
     fputs("withdraw", trace);
+    print_target(trace, call, action);
     break;
   case HF_CALL_START_ATTEMPT:
-    fprintf(trace, "start attempt %u%s", action->start.attempt, action->start.new_session ? " in a new session" : "");
+    fprintf(trace, "start attempt %u%s%s", action->start.attempt, action->start.new_session ? " in a new session" : "",
+            action->start.hedge ? " as a hedge" : "");
     break;
   case HF_CALL_ABORT_ATTEMPT:
     fprintf(trace, "abort attempt %u: %s", action->abort.attempt, abort_names[action->abort.reason]);
     break;
   case HF_CALL_REPORT:
     fprintf(trace, "report %s%s", blame_names[action->report.blame], action->report.deferred ? " (deferred)" : "");
+    print_target(trace, call, action);
     break;
   case HF_CALL_CHECK:
+    fputs("check by ", trace);
+    print_time(trace, action->check_by);
+    break;
   case HF_CALL_ABORT_CHECK:
+    fputs("abort check", trace);
+    break;
   case HF_CALL_DEGRADE:
+    fputs("degrade", trace);
+    break;
   case HF_CALL_DEAD_LETTER:
-    break; /* not asked for */
+    fputs("write letter of ", trace);
+    print_outcome(trace, &action->outcome);
+    break;
   case HF_CALL_FINISH:
+    fputs("finish ", trace);
     print_outcome(trace, &action->outcome);
     break;
   }
 }
 
-void trace_call(FILE *trace, hf_time now, unsigned number, const struct hf_call_event *event,
+void trace_call(FILE *trace, hf_time now, const struct sim_call *call, const struct hf_call_event *event,
                 const struct hf_call_actions *actions) {
   if (!trace)
     return;
   print_time(trace, now);
-  fprintf(trace, " call %u: ", number);
+  fprintf(trace, " call %u: ", call->number);
   print_call_event(trace, event);
   for (unsigned i = 0; i < actions->len; i++) {
     fputs(i == 0 ? " -> " : "; ", trace);
-    print_call_action(trace, &actions->items[i]);
+    print_call_action(trace, call, &actions->items[i]);
   }
   fputc('\n', trace);
 }

@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 /* All do nothing when `trace` is NULL. */
-void trace_call(FILE *trace, hf_time now, unsigned number, const struct hf_call_event *event,
+void trace_call(FILE *trace, hf_time now, const struct sim_call *call, const struct hf_call_event *event,
                 const struct hf_call_actions *actions);
 void trace_provider(FILE *trace, hf_time now, const struct sim_provider *provider,
                     const struct hf_provider_event *event, const struct hf_provider_actions *actions);

@@ -12,16 +12,20 @@ int sim_world_init(struct sim_world *world, uint64_t seed, size_t upstream_count
   hf_heap_init(&world->timers);
   hf_random_init(&world->random, seed);
   world->executions = hf_calloc(call_count, sizeof *world->executions);
-  if (!world->executions)
+  world->ledger = hf_calloc(call_count, sizeof *world->ledger);
+  if (!world->executions || !world->ledger)
     return HF_ERR_NOMEM;
-  for (size_t i = 0; i < upstream_count; i++)
+  for (unsigned i = 0; i < upstream_count; i++) {
     world->upstreams[i].world = world;
+    world->upstreams[i].server = i;
+  }
   return 0;
 }
 
 void sim_world_deinit(struct sim_world *world) {
   hf_heap_deinit(&world->timers);
   hf_free(world->executions);
+  hf_free(world->ledger);
 }
 
 void sim_timer_set(struct sim_world *world, struct sim_timer *timer, hf_time at, void (*fire)(struct sim_timer *)) {
@@ -55,13 +59,52 @@ bool sim_world_chance(struct sim_world *world, unsigned percent) {
   return hf_random_below(&world->random, 100) < percent;
 }
 
+/* A key that is not known begins a new time. */
+static void note_key(struct sim_request *r) {
+  struct sim_entry *entry = &r->world->ledger[r->call];
+  unsigned server = r->upstream->server;
+  if (r->truth.safety != HF_SAFETY_KEYED)
+    return;
+  if (r->world->now >= entry->key_until[server]) {
+    entry->key_until[server] = hf_time_add(r->world->now, r->truth.ttl);
+    entry->epoch[server]++;
+  }
+  r->epoch = entry->epoch[server] % 8;
+}
+
+/* Does it do what has not been done yet? */
+static bool has_effect(const struct sim_request *r, const struct sim_entry *entry) {
+  unsigned server = r->upstream->server;
+  if (r->truth.harmless)
+    return false;
+  switch (r->truth.safety) {
+  case HF_SAFETY_UNSAFE:
+    return true;
+  case HF_SAFETY_KEYED:
+    return !(entry->done[server] >> r->epoch & 1);
+  case HF_SAFETY_IDEMPOTENT:
+  case HF_SAFETY_READ_ONLY: /* as it says of itself: nobody knows whether it is true */
+    return !(entry->ran_on >> server & 1);
+  }
+  return true;
+}
+
 /* One request runs the tool once; what runs it twice is a second request. */
 static void execute(struct sim_request *r) {
-  if (r->executed)
+  struct sim_entry *entry = &r->world->ledger[r->call];
+  unsigned server = r->upstream->server;
+  if (r->executed || (r->left_at != HF_TIME_NEVER && r->world->now >= hf_time_add(r->left_at, r->truth.settle)))
     return;
   r->executed = true;
   if (r->world->executions[r->call] < UINT8_MAX)
     r->world->executions[r->call]++;
+  if (has_effect(r, entry)) {
+    entry->effects++;
+    if (r->truth.safety != HF_SAFETY_READ_ONLY)
+      entry->admitted++;
+  }
+  entry->ran_on |= (uint8_t)(1U << server);
+  entry->done[server] |= (uint8_t)(1U << r->epoch);
 }
 
 static void leave(struct sim_request *r) {
@@ -85,11 +128,19 @@ static void maybe_stop(struct sim_upstream *u) {
   u->events->down(u->owner, &none, u->world->now);
 }
 
+static void tell_done(struct sim_request *r, enum sim_result result, const struct hf_evidence *evidence) {
+  bool muted = r->muted;
+  r->muted = true;
+  if (r->left_at == HF_TIME_NEVER)
+    r->left_at = r->world->now;
+  if (!muted)
+    r->events->done(r, result, r->call, evidence);
+}
+
 static void done(struct sim_request *r, enum sim_result result, const struct hf_evidence *evidence) {
   leave(r);
   maybe_stop(r->upstream);
-  if (!r->muted)
-    r->events->done(r, result, r->call, evidence);
+  tell_done(r, result, evidence);
 }
 
 static void fault(struct sim_request *r, struct hf_evidence evidence) {
@@ -110,12 +161,16 @@ static void die(struct sim_upstream *u) {
   hf_time pause = w->scripted ? HF_MS(100) : sim_world_between(w, 0, HF_SECONDS(1));
   struct hf_evidence why = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
   u->events->down(u->owner, &why, w->now + pause);
-  while (u->in_flight_len > 0) {
-    struct sim_request *r = u->in_flight[u->in_flight_len - 1];
+  for (size_t i = 0; i < u->in_flight_len; i++) {
+    struct sim_request *r = u->in_flight[i];
     r->plan.retry_after = -1;
     if (r->stage >= 2 && (w->scripted || sim_world_chance(w, 50)))
       execute(r);
-    fault(r, HF_EVIDENCE(HF_EVIDENCE_BROKE));
+  }
+  while (u->in_flight_len > 0) {
+    struct hf_evidence broke = HF_EVIDENCE(HF_EVIDENCE_BROKE);
+    broke.child_dead = true;
+    fault(u->in_flight[u->in_flight_len - 1], broke);
   }
 }
 
@@ -154,6 +209,7 @@ static void fire_request(struct sim_timer *timer) {
       leave(r); /* given up half way: the server never sees a whole request */
       return;
     }
+    note_key(r);
     r->events->sent(r, 100, true);
     next_stage(r, r->plan.delay);
     return;
@@ -201,15 +257,33 @@ static void hang_after_progress(struct sim_request *r) {
   hang(r);
 }
 
+/* Nobody hears of it, and yet it runs. */
+static void run_late(struct sim_request *r) {
+  if (r->stage == 3) {
+    next_stage(r, r->plan.late);
+    return;
+  }
+  execute(r);
+  hang(r);
+}
+
 static void settle(struct sim_request *r) {
   switch (r->plan.fault) {
   case SIM_OK:
     execute(r);
     return done(r, SIM_SUCCESS, NULL);
   case SIM_DROP_REQUEST:
-    return hang(r);
+    return r->plan.late > 0 ? run_late(r) : hang(r);
   case SIM_RESET_UNEXECUTED:
-    return fault(r, HF_EVIDENCE(HF_EVIDENCE_BROKE));
+    if (r->plan.late <= 0)
+      return fault(r, HF_EVIDENCE(HF_EVIDENCE_BROKE));
+    if (r->stage == 3) {
+      struct hf_evidence broke = HF_EVIDENCE(HF_EVIDENCE_BROKE);
+      broke.retry_after = r->plan.retry_after;
+      r->aborted = true; /* nobody's any more */
+      tell_done(r, SIM_FAILED, &broke);
+    }
+    return run_late(r);
   case SIM_EXECUTE_RESET:
     execute(r);
     return fault(r, HF_EVIDENCE(HF_EVIDENCE_BROKE));
@@ -288,6 +362,8 @@ static struct sim_plan draw_plan(struct sim_upstream *u) {
     plan.fault = (enum sim_fault)hf_random_below(&w->random, SIM_FAULT_COUNT);
   if (sim_world_chance(w, 2))
     plan.delay = sim_world_between(w, HF_SECONDS(1), HF_SECONDS(80));
+  if (sim_world_chance(w, 50))
+    plan.late = sim_world_between(w, 1, HF_SECONDS(40));
   if (plan.fault == SIM_STATUS_503_HINT || (plan.fault == SIM_STATUS_429 && sim_world_chance(w, 70)))
     plan.retry_after = sim_world_between(w, 0, HF_SECONDS(sim_world_chance(w, 20) ? 100 : 5));
   return plan;
@@ -306,6 +382,7 @@ void sim_request_start(struct sim_request *request, bool new_session) {
   struct sim_upstream *u = request->upstream;
   request->plan = next_plan(u);
   request->carried_session = true;
+  request->left_at = HF_TIME_NEVER;
   if (!u->up)
     request->plan.fault = SIM_REFUSE;
   if (u->in_flight_len == SIM_INFLIGHT_MAX) {
@@ -322,6 +399,8 @@ void sim_request_abort(struct sim_request *request) {
     return;
   struct sim_world *w = request->world;
   request->aborted = true;
+  if (request->left_at == HF_TIME_NEVER)
+    request->left_at = w->now;
   if (w->scripted || sim_world_chance(w, 70))
     request->muted = true; /* else its events still come, late */
   if (request->timer.node.place == 0)

@@ -56,6 +56,25 @@ struct sim_plan {
   enum sim_fault fault;
   hf_time delay;       /* from the request's last byte (or from the start) until it happens */
   hf_time retry_after; /* negative: none */
+  hf_time late;        /* SIM_DROP_REQUEST, SIM_RESET_UNEXECUTED: it runs after all, this much later; 0: never */
+};
+
+/* What the tool is in truth, which is for the ledger to count its effects by; and what the server promises. */
+struct sim_truth {
+  enum hf_safety safety;
+  bool harmless;  /* it has no effect at all */
+  hf_time ttl;    /* keyed: how long the server remembers a key */
+  hf_time settle; /* what nobody waits for any more begins to run within this, or never */
+};
+
+/* What became of one call in all: the servers' side of it. */
+struct sim_entry {
+  uint8_t effects;                  /* how often something happened that must not happen twice */
+  uint8_t admitted;                 /* of those, not by a tool that calls itself read-only */
+  uint8_t ran_on;                   /* servers: bits */
+  uint8_t epoch[SIM_UPSTREAMS_MAX]; /* keyed: grows when the server has forgotten the key */
+  uint8_t done[SIM_UPSTREAMS_MAX];  /* epochs in which it ran: bits */
+  hf_time key_until[SIM_UPSTREAMS_MAX];
 };
 
 /* One attempt on its way. In its owner's memory until `over`. */
@@ -67,9 +86,12 @@ struct sim_request {
   void *owner;
   unsigned attempt;
   unsigned call; /* whose: the answer carries it back, and the ledger counts by it */
+  struct sim_truth truth;
   struct sim_plan plan;
   unsigned stage;
-  size_t place; /* in the upstream's list plus one */
+  unsigned epoch;  /* keyed: when it arrived */
+  hf_time left_at; /* when its owner stopped waiting; HF_TIME_NEVER: it waits */
+  size_t place;    /* in the upstream's list plus one */
   bool carried_session;
   bool executed;
   bool aborted;
@@ -101,6 +123,7 @@ struct sim_upstream {
   struct sim_world *world;
   const struct sim_upstream_events *events;
   void *owner;
+  unsigned server; /* equal numbers: endpoints of one server */
   struct sim_timer start_timer;
   struct sim_timer probe_timer;
   bool up;
@@ -121,7 +144,8 @@ struct sim_world {
   struct hf_random random;
   struct sim_upstream upstreams[SIM_UPSTREAMS_MAX];
   size_t upstream_count;
-  uint8_t *executions; /* the ledger: by call */
+  uint8_t *executions;      /* the ledger: by call */
+  struct sim_entry *ledger; /* likewise, of those that tell the truth about their tool */
   unsigned call_count;
   bool scripted;
 };
@@ -144,7 +168,8 @@ bool sim_world_chance(struct sim_world *world, unsigned percent);
 void sim_upstream_start(struct sim_upstream *upstream);
 void sim_upstream_probe(struct sim_upstream *upstream);
 
-/* Sends a request whose world, upstream, events, owner, attempt and call are set. A new session is opened first. */
+/* Sends a request whose world, upstream, events, owner, attempt, call and truth are set. A new session is opened first.
+ */
 void sim_request_start(struct sim_request *request, bool new_session);
 
 /* The client gives up: the server may still do the work, and its answer may still come. */
