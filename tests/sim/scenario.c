@@ -26,7 +26,6 @@ struct scenario {
   unsigned attempts;    /* 0: the default */
   unsigned failures;    /* likewise, of the breakers */
   unsigned concurrency; /* likewise */
-  hf_time open;         /* likewise, of the breakers, and the most of it */
   hf_time hedge_after;
   bool degrades;
   enum hf_letter_policy letters;
@@ -47,6 +46,16 @@ struct scenario {
   { .fault = SIM_##f, .delay = HF_MS(ms), .retry_after = -1 }
 #define HINT(f, ms, seconds)                                                                                           \
   { .fault = SIM_##f, .delay = HF_MS(ms), .retry_after = HF_SECONDS(seconds) }
+
+/* `at` is the number of its provider. */
+#define TARGET(at, s, ...)                                                                                             \
+  { .target = {.safety = HF_SAFETY_##s, __VA_ARGS__}, .ttl = HF_TIME_NEVER, .provider = (at) }
+#define HARMLESS(at) TARGET(at, READ_ONLY, .server = (at), .harmless = true)
+#define HEDGED(at) TARGET(at, READ_ONLY, .server = (at), .harmless = true, .hedged = true)
+#define ROUTE(seconds, len, ...)                                                                                       \
+  {                                                                                                                    \
+    .at = HF_MS((seconds)*1000), .route_len = (len), .route = { __VA_ARGS__ }                                          \
+  }
 
 static const struct scenario scenarios[] = {
     {.name = "retry-then-success",
@@ -198,6 +207,160 @@ static const struct scenario scenarios[] = {
      .failures = 2,
      .calls = {CALL(0.1, 0, UNSAFE), CALL(1, 0, UNSAFE), CALL(40, 0, UNSAFE), CALL(41, 0, UNSAFE)},
      .plans = {{PLAN(GARBAGE, 20), PLAN(GARBAGE, 20), PLAN(STATUS_401, 20), PLAN(OK, 20)}}},
+    {.name = "retry-then-next",
+     .about = "two attempts at the first provider fail; the second one answers, and the first is blamed all the same",
+     .providers = 2,
+     .attempts = 2,
+     .calls = {ROUTE(0.1, 2, HARMLESS(0), HARMLESS(1))},
+     .plans = {{PLAN(STATUS_500, 20), PLAN(STATUS_500, 20)}, {PLAN(OK, 20)}}},
+    {.name = "effects-stay-at-one",
+     .about = "an unsafe tool that was not executed moves on; one that may have been does not",
+     .providers = 2,
+     .attempts = 1,
+     .calls = {ROUTE(0.1, 2, TARGET(0, UNSAFE), TARGET(1, UNSAFE, .server = 1)),
+               ROUTE(1, 2, TARGET(0, UNSAFE), TARGET(1, UNSAFE, .server = 1))},
+     .plans = {{PLAN(REFUSE, 1), PLAN(EXECUTE_RESET, 20)}, {PLAN(OK, 20)}}},
+    {.name = "open-then-next",
+     .about = "the first provider's breaker is open: it is skipped at no cost",
+     .providers = 2,
+     .attempts = 1,
+     .failures = 2,
+     .calls = {CALL(0.1, 0, READ_ONLY), CALL(1, 0, READ_ONLY), ROUTE(2, 2, HARMLESS(0), HARMLESS(1))},
+     .plans = {{PLAN(STATUS_500, 20), PLAN(STATUS_500, 20)}, {PLAN(OK, 20)}}},
+    {.name = "all-open-then-half-open",
+     .about = "both breakers are open; the call waits for the one that is half-open first",
+     .providers = 2,
+     .attempts = 1,
+     .failures = 2,
+     .calls = {{.at = HF_MS(100), .provider = 1, .safety = HF_SAFETY_READ_ONLY},
+               {.at = HF_SECONDS(1), .provider = 1, .safety = HF_SAFETY_READ_ONLY},
+               CALL(5, 0, READ_ONLY),
+               CALL(6, 0, READ_ONLY),
+               ROUTE(10, 2, HARMLESS(0), HARMLESS(1))},
+     .plans = {{PLAN(STATUS_500, 20), PLAN(STATUS_500, 20)}, {PLAN(STATUS_500, 20), PLAN(STATUS_500, 20)}}},
+    {.name = "standby-with-key",
+     .about = "a keyed tool whose answer was lost goes on at its server's other endpoint, under the same key",
+     .providers = 2,
+     .attempts = 1,
+     .calls = {ROUTE(0.1, 2, TARGET(0, KEYED), TARGET(1, KEYED))},
+     .plans = {{PLAN(EXECUTE_RESET, 20)}, {PLAN(OK, 20)}}},
+    {.name = "key-expired",
+     .about = "the server forgets the key before a repeat could begin: it is not begun, and the call says 'maybe'",
+     .providers = 1,
+     .letters = HF_LETTER_UNSAFE,
+     .calls = {ROUTE(0.1, 1, {.target.safety = HF_SAFETY_KEYED, .ttl = HF_MS(200)})},
+     .plans = {{HINT(STATUS_500, 20, 1)}}},
+    {.name = "key-expires-on-the-way",
+     .about = "the server forgets the key while the repeat is not out yet: it is given up",
+     .providers = 1,
+     .calls = {ROUTE(0.1, 1, {.target.safety = HF_SAFETY_KEYED, .ttl = HF_MS(1500)})},
+     .plans = {{PLAN(EXECUTE_RESET, 20), PLAN(CONNECT_HANG, 1)}}},
+    {.name = "hedge-wins",
+     .about = "the first attempt is slow, the second one answers: the first is cancelled, and neutral",
+     .providers = 1,
+     .hedge_after = HF_MS(200),
+     .calls = {ROUTE(0.1, 1, HEDGED(0))},
+     .plans = {{PLAN(EXECUTE_HANG, 10), PLAN(OK, 20)}}},
+    {.name = "hedge-loses",
+     .about = "the first attempt answers after all: the second is cancelled, and neutral",
+     .providers = 1,
+     .hedge_after = HF_MS(200),
+     .calls = {ROUTE(0.1, 1, HEDGED(0))},
+     .plans = {{PLAN(OK, 300), PLAN(OK, 2000)}}},
+    {.name = "hedge-goes-on-alone",
+     .about = "one of two fails: the other goes on, without another hedge, and its answer is the call's",
+     .providers = 1,
+     .hedge_after = HF_MS(200),
+     .calls = {ROUTE(0.1, 1, HEDGED(0))},
+     .plans = {{PLAN(STATUS_500, 300), PLAN(OK, 900)}}},
+    {.name = "check-ran",
+     .about = "the answer of an unsafe tool is lost; the status check says that it ran",
+     .providers = 1,
+     .letters = HF_LETTER_UNSAFE,
+     .offer = {.check_delay = HF_MS(30)},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = 0))},
+     .plans = {{PLAN(EXECUTE_RESET, 20)}}},
+    {.name = "check-did-not-run",
+     .about = "the status check says, once all has settled, that it did not run: so it may be tried again",
+     .providers = 1,
+     .offer = {.check_delay = HF_MS(30)},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = HF_SECONDS(10)))},
+     .plans = {{PLAN(RESET_UNEXECUTED, 20), PLAN(OK, 20)}}},
+    {.name = "check-waits-for-the-late",
+     .about =
+         "the request runs seven seconds after its connection broke: a check that had not waited would have missed it",
+     .providers = 1,
+     .offer = {.check_delay = HF_MS(30)},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = HF_SECONDS(10)))},
+     .plans = {{{.fault = SIM_RESET_UNEXECUTED, .delay = HF_MS(20), .retry_after = -1, .late = HF_SECONDS(7)}}}},
+    {.name = "check-of-a-dead-child",
+     .about = "the child that might still run it is dead: nothing has to settle",
+     .providers = 1,
+     .offer = {.check_delay = HF_MS(30)},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = HF_TIME_NEVER))},
+     .plans = {{PLAN(DEATH, 50)}}},
+    {.name = "check-unknown",
+     .about =
+         "a check that comes too early to prove that it did not run, and one that cannot say: both are dead letters",
+     .providers = 1,
+     .letters = HF_LETTER_UNSAFE,
+     .offer = {.check_delay = HF_MS(30)},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = HF_TIME_NEVER)),
+               ROUTE(10, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = HF_TIME_NEVER))},
+     .plans = {{PLAN(RESET_UNEXECUTED, 20), PLAN(DROP_REQUEST, 1)}}},
+    {.name = "check-unanswered",
+     .about = "the status check itself is not answered: its time is over, and nobody knows",
+     .providers = 1,
+     .offer = {.check_delay = HF_TIME_NEVER},
+     .calls = {ROUTE(0.1, 1, TARGET(0, UNSAFE, .check_time = HF_SECONDS(5), .settle = 0))},
+     .plans = {{PLAN(EXECUTE_RESET, 20)}}},
+    {.name = "cache-after-exhausted",
+     .about = "both providers are exhausted: the last good answer stands in, and nothing is written down",
+     .providers = 2,
+     .attempts = 1,
+     .degrades = true,
+     .letters = HF_LETTER_ALL,
+     .offer = {.source = HF_SOURCE_CACHE},
+     .calls = {ROUTE(0.1, 2, HARMLESS(0), HARMLESS(1))},
+     .plans = {{PLAN(STATUS_500, 20)}, {PLAN(REFUSE, 1)}}},
+    {.name = "default-after-exhausted",
+     .about = "there is no last good answer, but a default; it is the caller's own fault that has none",
+     .providers = 1,
+     .attempts = 1,
+     .degrades = true,
+     .offer = {.source = HF_SOURCE_DEGRADED, .degrade_delay = HF_MS(4)},
+     .calls = {CALL(0.1, 0, READ_ONLY), CALL(1, 0, READ_ONLY)},
+     .plans = {{PLAN(STATUS_500, 20), PLAN(INVALID_PARAMS, 20)}}},
+    {.name = "no-default-over-an-effect",
+     .about = "a default does not hide that an effect may have happened",
+     .providers = 1,
+     .degrades = true,
+     .letters = HF_LETTER_UNSAFE,
+     .offer = {.source = HF_SOURCE_DEGRADED},
+     .calls = {CALL(0.1, 0, UNSAFE)},
+     .plans = {{PLAN(EXECUTE_RESET, 20)}}},
+    {.name = "letter-written",
+     .about = "an unsafe tool may have run: a letter is written before the call ends, also when the caller is gone",
+     .providers = 1,
+     .letters = HF_LETTER_UNSAFE,
+     .offer = {.letter_delay = HF_MS(15)},
+     .calls = {CALL(0.1, 0, UNSAFE), CANCELLED_CALL(1, 1.5, 0, UNSAFE), CALL(3, 1, READ_ONLY)},
+     .plans = {{PLAN(EXECUTE_RESET, 20), PLAN(OK, 2000), PLAN(STATUS_401, 20)}}},
+    {.name = "letter-failed",
+     .about = "the store refuses: the call ends all the same, and says so",
+     .providers = 1,
+     .attempts = 1,
+     .letters = HF_LETTER_ALL,
+     .offer = {.letter_delay = HF_MS(15), .store_fails = true},
+     .calls = {CALL(0.1, 0, READ_ONLY)},
+     .plans = {{PLAN(STATUS_500, 20)}}},
+    {.name = "letter-hangs",
+     .about = "the store hangs: two seconds, also past the deadline",
+     .providers = 1,
+     .letters = HF_LETTER_UNSAFE,
+     .offer = {.letter_delay = HF_TIME_NEVER},
+     .calls = {CALL(0.1, 0, UNSAFE)},
+     .plans = {{PLAN(EXECUTE_HANG, 20)}}},
 };
 
 static void configure(struct sim_kernel *k, const struct scenario *s) {
@@ -214,10 +377,6 @@ static void configure(struct sim_kernel *k, const struct scenario *s) {
   k->call_options.degrades = s->degrades;
   k->call_options.letters = s->letters;
   k->hedge_after = s->hedge_after > 0 ? s->hedge_after : HF_TIME_NEVER;
-  if (s->open > 0) {
-    k->tool_breaker.open = k->provider_options.breaker.open = s->open;
-    k->tool_breaker.max_open = k->provider_options.breaker.max_open = s->open;
-  }
 }
 
 static unsigned count_calls(const struct scenario *s) {
@@ -240,6 +399,8 @@ static void load(struct sim_world *w, struct sim_kernel *k, const struct scenari
     const struct arrival *a = &s->calls[i];
     struct sim_target one = {.ttl = HF_TIME_NEVER, .provider = a->provider, .tool = a->tool};
     one.target.safety = a->safety;
+    for (unsigned j = 0; j < a->route_len; j++)
+      w->upstreams[a->route[j].provider].server = a->route[j].target.server;
     sim_kernel_call(k, i, a->at, a->cancel_at ? a->cancel_at : HF_TIME_NEVER, a->route_len ? a->route : &one,
                     a->route_len ? a->route_len : 1, &s->offer);
   }
