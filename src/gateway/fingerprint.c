@@ -21,6 +21,7 @@ int hf_fingerprint_of(struct hf_str principal, struct hf_str server, struct hf_s
   struct hf_buf text;
   hf_buf_init(&text, raw.len * 3 + HF_DECIMAL_MAX); /* canonical text is never longer */
   int r = hf_json_canonical(raw, &text);
+  /* What has no canonical text is itself the canonical text of nothing else. */
   bool as_spelt = r == HF_ERR_LIMIT || r == HF_ERR_DUPLICATE;
   if (r == 0 || as_spelt) {
     struct sha256_ctx hash;
@@ -28,7 +29,6 @@ int hf_fingerprint_of(struct hf_str principal, struct hf_str server, struct hf_s
     add(&hash, principal);
     add(&hash, server);
     add(&hash, tool);
-    add(&hash, as_spelt ? HF_STR("as spelt") : HF_STR("canonical"));
     add(&hash, as_spelt ? raw : hf_buf_str(&text));
     sha256_digest(&hash, sizeof ret->byte, ret->byte);
     r = 0;

@@ -222,6 +222,12 @@ static void degrade__a_default_has_a_most_that_it_may_be(void **state) {
   w.call.arguments = (struct hf_str){arguments, sizeof arguments};
   assert_int_equal(find(&w, 0), HF_SOURCE_LIVE);
   assert_string_equal(w.refused.text, "its text cannot be filled: limit exceeded");
+
+  w.result.max = 20; /* too small for the answer */
+  w.settings.fallback.text = HF_STR("\"none\"");
+  assert_int_equal(find(&w, 0), HF_SOURCE_LIVE);
+  assert_string_equal(w.refused.text, "limit exceeded");
+  assert_int_equal(w.result.len, 0);
   end(&w);
 }
 
