@@ -120,9 +120,11 @@ static void options__the_standard_profile_is_the_kernels_default(void **state) {
   assert_int_equal(policy.breaker.window, breaker.window);
   assert_int_equal(policy.breaker.open, breaker.open);
   assert_int_equal(policy.breaker.max_open, breaker.max_open);
+  assert_int_equal(policy.breaker.slow, breaker.slow);
   assert_memory_equal(&provider.budget, &expected.budget, sizeof expected.budget);
   assert_int_equal(provider.max_concurrent, expected.max_concurrent);
   assert_int_equal(provider.max_queued, expected.max_queued);
+  assert_int_equal(provider.adaptive, expected.adaptive);
   assert_int_equal(provider.max_tools, expected.max_tools);
   assert_int_equal(provider.probe_timeout, expected.probe_timeout);
   hf_arena_deinit(&arena);
