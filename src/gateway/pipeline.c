@@ -1,5 +1,6 @@
 #include "gateway/pipeline.h"
 
+#include "gateway/cached.h"
 #include "gateway/check.h"
 #include "gateway/flight.h"
 #include "gateway/intent.h"
@@ -20,6 +21,7 @@ enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16, ARGUMENTS_MAX = 64 << 20 
 /* In their order on the way to the server. */
 static const struct hf_stage_row stages[] = {
     {hf_key_before, hf_key_landed, NULL},
+    {hf_cached_before, hf_cached_landed, NULL},
     {hf_lost_before, hf_lost_landed, NULL},
     {hf_flight_before, hf_flight_landed, hf_flight_left},
     {hf_intent_before, hf_intent_landed, hf_intent_left},
@@ -377,7 +379,7 @@ static void keep_response(struct hf_exchange *exchange) {
 
 static void degrade(struct hf_exchange *exchange) {
   struct hf_call_event event = {.kind = HF_CALL_DEGRADED};
-  event.degraded.source = HF_SOURCE_LIVE;
+  event.degraded.source = hf_cached_substitute(exchange, &event.degraded.age);
   hf_pipeline_post(exchange, &event);
 }
 
