@@ -119,6 +119,7 @@ struct hf_store_stats {
   int64_t oldest_ms; /* of those that are dead; 0: none */
   uint64_t expiring; /* that retention removes within a day */
   uint64_t bytes;    /* of the database */
+  int error;         /* of the newest write: 0, or why it failed */
 };
 
 /* Somebody who waits for an answer. `done` comes once, on the loop and never within the question, unless it is

@@ -1,0 +1,128 @@
+/* Statuses and `executed` are numbers in the tables, those of enum hf_letter_status and enum hf_executed: 0 is dead, 1
+ * replaying, 4 quarantined. What may be large stands last in a table, so that a search need not read past it. */
+#include "store/sql.h"
+
+const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
+    "CREATE TABLE owners (id TEXT PRIMARY KEY NOT NULL, pid INTEGER NOT NULL, since_ms INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE intents (call TEXT PRIMARY KEY NOT NULL, owner TEXT NOT NULL, priority INTEGER NOT NULL,"
+    " at_ms INTEGER NOT NULL, redacted INTEGER NOT NULL, fingerprint BLOB NOT NULL, principal TEXT, server TEXT,"
+    " tool TEXT, route TEXT, key TEXT, trace_id TEXT, arguments TEXT);"
+    "CREATE TABLE letters (id TEXT PRIMARY KEY NOT NULL, status INTEGER NOT NULL, executed INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL, first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, count INTEGER NOT NULL,"
+    " returns INTEGER NOT NULL DEFAULT 0, replays INTEGER NOT NULL, redacted INTEGER NOT NULL,"
+    " announced_ms INTEGER,"
+    " bytes INTEGER NOT NULL AS (512 + coalesce(length(CAST(arguments AS BLOB)), 0)"
+    "  + coalesce(length(CAST(attempts AS BLOB)), 0) + coalesce(length(CAST(result AS BLOB)), 0)"
+    "  + length(CAST(history AS BLOB))) STORED,"
+    " owner TEXT, fingerprint BLOB NOT NULL, call TEXT, principal TEXT, tool TEXT, route TEXT, providers TEXT,"
+    " reason TEXT, ending TEXT, schema TEXT, key TEXT, trace_id TEXT, arguments TEXT, attempts TEXT, result TEXT,"
+    " history TEXT NOT NULL);"
+    "CREATE INDEX letters_fingerprint ON letters (fingerprint);"
+    "CREATE INDEX letters_owner ON letters (owner) WHERE owner IS NOT NULL;"
+    "CREATE TABLE keys (principal TEXT NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, key TEXT NOT NULL,"
+    " fingerprint BLOB NOT NULL, first_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, result TEXT,"
+    " UNIQUE (principal, server, tool, key));"
+    "CREATE INDEX keys_expires ON keys (expires_ms);"
+    "CREATE TABLE cache (fingerprint BLOB PRIMARY KEY NOT NULL, at_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL, result TEXT);"
+    "CREATE INDEX cache_expires ON cache (expires_ms, at_ms, bytes);"
+    "PRAGMA application_id = 1212957771;" /* "HLDK" */
+    "PRAGMA user_version = 1",
+
+    "CREATE INDEX letters_age ON letters (status, last_ms, first_ms, bytes, announced_ms);"
+    "PRAGMA user_version = 2",
+};
+
+#define LETTER_COLUMNS                                                                                                 \
+  "id, status, executed, priority, first_ms, last_ms, count, replays, redacted, announced_ms, fingerprint, call,"      \
+  " principal, tool, route, providers, reason, ending, schema, key, trace_id"
+#define LETTER_LARGE ", arguments, attempts, result, history"
+
+/* The last 100 entries are enough to understand a letter. */
+#define HISTORY_WITH(entry)                                                                                            \
+  "json_insert(CASE WHEN json_array_length(history) >= 100 THEN json_remove(history, '$[0]') ELSE history END,"        \
+  " '$[#]', json(" entry "))"
+
+const char *const hf_sql_texts[HF_SQL_COUNT] = {
+    [HF_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [HF_SQL_COMMIT] = "COMMIT",
+    [HF_SQL_ROLLBACK] = "ROLLBACK",
+
+    [HF_SQL_OWNER_ADD] = "INSERT INTO owners VALUES (?1, ?2, ?3)",
+    [HF_SQL_OWNER_END] = "DELETE FROM owners WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM intents WHERE owner = ?1)"
+                         " AND NOT EXISTS (SELECT 1 FROM letters WHERE owner = ?1)",
+    [HF_SQL_OWNER_LIST] = "SELECT id FROM owners WHERE id <> ?1",
+
+    [HF_SQL_INTEND] = "INSERT INTO intents (call, owner, priority, at_ms, redacted, fingerprint, principal, server,"
+                      " tool, route, key, trace_id, arguments)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    [HF_SQL_SETTLE] = "DELETE FROM intents WHERE call = ?1",
+    [HF_SQL_INTENT_LIST] = "SELECT call, priority, at_ms, redacted, fingerprint, principal, server, tool, route, key,"
+                           " trace_id, arguments FROM intents WHERE owner = ?1",
+    [HF_SQL_INTENT_END_ALL] = "DELETE FROM intents WHERE owner = ?1",
+
+    [HF_SQL_LETTER_ADD] = "INSERT INTO letters (" LETTER_COLUMNS LETTER_LARGE ")"
+                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+                          " ?19, ?20, ?21, ?22, ?23, ?24, coalesce(?25, '[]'))",
+    [HF_SQL_LETTER_RETURN] =
+        "UPDATE letters SET status = CASE WHEN status = 4 OR ?27 > 0 AND returns + 1 >= ?27 THEN 4 ELSE 0 END,"
+        " owner = NULL, announced_ms = NULL, count = count + 1, returns = returns + 1, executed = max(executed, ?3),"
+        " last_ms = max(last_ms, ?6), fingerprint = ?11, call = coalesce(?12, call),"
+        " providers = coalesce(?16, providers), reason = ?17, ending = ?18, schema = coalesce(?19, schema),"
+        " key = coalesce(?20, key), trace_id = coalesce(?21, trace_id), attempts = coalesce(?23, attempts)"
+        " WHERE rowid = ?26 RETURNING id, status",
+    [HF_SQL_LETTER_CHANGE] =
+        "UPDATE letters SET status = ?2, owner = ?27, returns = ?28, executed = coalesce(?3, executed),"
+        " priority = coalesce(?4, priority), replays = coalesce(?8, replays), call = coalesce(?12, call),"
+        " fingerprint = coalesce(?11, fingerprint), key = coalesce(?20, key),"
+        " redacted = CASE WHEN ?22 IS NULL THEN redacted ELSE ?9 END, arguments = coalesce(?22, arguments),"
+        " result = coalesce(?24, result),"
+        " history = CASE WHEN ?25 IS NULL THEN history ELSE " HISTORY_WITH("?25") " END"
+                                                                                  " WHERE rowid = ?26",
+    [HF_SQL_LETTER_GIVE_BACK] =
+        "UPDATE letters SET status = CASE WHEN ?3 > 0 AND returns + 1 >= ?3 THEN 4 ELSE 0 END, owner = NULL,"
+        " returns = returns + 1, executed = max(executed, 1),"
+        " history = " HISTORY_WITH("?4") " WHERE rowid = ?1 AND status = 1 AND owner = ?2 RETURNING status, call",
+    [HF_SQL_LETTER_DELETE] = "DELETE FROM letters WHERE rowid = ?1",
+    [HF_SQL_LETTER_ANNOUNCE] = "UPDATE letters SET announced_ms = ?2 WHERE rowid = ?1",
+    [HF_SQL_LETTER_GET] = "SELECT " LETTER_COLUMNS LETTER_LARGE " FROM letters WHERE rowid = ?1",
+    [HF_SQL_LETTER_LIST] =
+        "SELECT " LETTER_COLUMNS ", rowid FROM letters"
+        " WHERE last_ms BETWEEN ?1 AND ?2 AND (?3 < 0 OR status = ?3) ORDER BY last_ms DESC, rowid DESC",
+    [HF_SQL_LETTER_OF_ID] = "SELECT rowid, status, owner, returns, replays FROM letters WHERE id = ?1",
+    [HF_SQL_LETTER_OF_REPLAY] = "SELECT rowid FROM letters WHERE owner = ?1 AND call = ?2 AND status = 1",
+    [HF_SQL_LETTER_OF_FINGERPRINT] = "SELECT rowid, status FROM letters WHERE fingerprint = ?1 AND status IN (0, 4)"
+                                     " ORDER BY last_ms DESC LIMIT 1",
+    [HF_SQL_LETTER_OF_OWNER] = "SELECT rowid FROM letters WHERE owner = ?1 AND status = 1",
+    [HF_SQL_LETTER_TOTALS] = "SELECT status, count(*), min(first_ms), sum(bytes), count(announced_ms) FROM letters"
+                             " GROUP BY status",
+    [HF_SQL_LETTER_AGEING] = "SELECT rowid FROM letters WHERE status <> 1 AND last_ms <= ?1 AND announced_ms IS NULL"
+                             " LIMIT ?2",
+    [HF_SQL_LETTER_AGED] =
+        "SELECT rowid FROM letters WHERE status <> 1 AND last_ms <= ?1 AND announced_ms <= ?2 LIMIT ?3",
+    [HF_SQL_LETTER_OLDEST] = "SELECT rowid, bytes, announced_ms FROM letters WHERE status <> 1"
+                             " ORDER BY status IN (0, 4), last_ms LIMIT ?1",
+
+    [HF_SQL_KEY_PUT] =
+        "INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (principal, server, tool, key) DO UPDATE SET fingerprint = excluded.fingerprint,"
+        " first_ms = CASE WHEN expires_ms <= excluded.first_ms THEN excluded.first_ms ELSE first_ms END,"
+        " expires_ms = CASE WHEN expires_ms <= excluded.first_ms THEN excluded.expires_ms ELSE expires_ms END,"
+        " result = CASE WHEN expires_ms <= excluded.first_ms THEN excluded.result"
+        "  ELSE coalesce(excluded.result, result) END"
+        " WHERE expires_ms <= excluded.first_ms OR fingerprint = excluded.fingerprint",
+    [HF_SQL_KEY_LIST] = "SELECT principal, server, tool, key, fingerprint, first_ms, expires_ms, result FROM keys"
+                        " WHERE expires_ms > ?1",
+    [HF_SQL_KEY_EXPIRE] = "DELETE FROM keys WHERE expires_ms <= ?1",
+
+    [HF_SQL_CACHE_PUT] = "INSERT OR REPLACE INTO cache VALUES (?1, ?2, ?3, ?4, ?5)",
+    [HF_SQL_CACHE_LIST] =
+        "SELECT fingerprint, at_ms, expires_ms, result FROM cache WHERE expires_ms > ?1 ORDER BY at_ms",
+    [HF_SQL_CACHE_EXPIRE] = "DELETE FROM cache WHERE expires_ms <= ?1",
+    [HF_SQL_CACHE_TRIM] = "DELETE FROM cache WHERE fingerprint IN (SELECT fingerprint FROM (SELECT fingerprint,"
+                          " sum(bytes) OVER (ORDER BY at_ms DESC, fingerprint) AS total FROM cache) WHERE total > ?1)",
+
+    [HF_SQL_PAGES] = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    [HF_SQL_VERSION] = "PRAGMA data_version",
+    [HF_SQL_VACUUM] = "PRAGMA incremental_vacuum(1000)",
+};

@@ -1,0 +1,87 @@
+/* Every SQL text of the store, by name, and the order of a letter's columns. */
+#ifndef HF_STORE_SQL_H
+#define HF_STORE_SQL_H
+
+enum { HF_SCHEMA_VERSION = 2, HF_APPLICATION_ID = 1212957771 /* "HLDK" */ };
+
+/* Brings a database from version `i` to `i + 1`; each sets user_version itself. */
+extern const char *const hf_sql_migrations[HF_SCHEMA_VERSION];
+
+/* A letter's columns, as they are read, and as the parameters (from 1) of what writes one. */
+enum hf_letter_column {
+  HF_COLUMN_ID,
+  HF_COLUMN_STATUS,
+  HF_COLUMN_EXECUTED,
+  HF_COLUMN_PRIORITY,
+  HF_COLUMN_FIRST_MS,
+  HF_COLUMN_LAST_MS,
+  HF_COLUMN_COUNT,
+  HF_COLUMN_REPLAYS,
+  HF_COLUMN_REDACTED,
+  HF_COLUMN_ANNOUNCED_MS,
+  HF_COLUMN_FINGERPRINT,
+  HF_COLUMN_CALL,
+  HF_COLUMN_PRINCIPAL,
+  HF_COLUMN_TOOL,
+  HF_COLUMN_ROUTE,
+  HF_COLUMN_PROVIDERS,
+  HF_COLUMN_REASON,
+  HF_COLUMN_ENDING,
+  HF_COLUMN_SCHEMA,
+  HF_COLUMN_KEY,
+  HF_COLUMN_TRACE_ID,
+  HF_COLUMN_SMALL, /* what follows may be large, and is not read to find a letter */
+  HF_COLUMN_ARGUMENTS = HF_COLUMN_SMALL,
+  HF_COLUMN_ATTEMPTS,
+  HF_COLUMN_RESULT,
+  HF_COLUMN_HISTORY,
+  HF_COLUMN_TOTAL,
+  /* Parameters beyond the columns. */
+  HF_COLUMN_ROW = HF_COLUMN_TOTAL,
+  HF_COLUMN_EXTRA, /* the quarantine, or the owner */
+  HF_COLUMN_RETURNS,
+};
+
+enum hf_sql {
+  HF_SQL_BEGIN,
+  HF_SQL_COMMIT,
+  HF_SQL_ROLLBACK,
+  HF_SQL_OWNER_ADD,
+  HF_SQL_OWNER_END,
+  HF_SQL_OWNER_LIST,
+  HF_SQL_INTEND,
+  HF_SQL_SETTLE,
+  HF_SQL_INTENT_LIST,
+  HF_SQL_INTENT_END_ALL,
+  HF_SQL_LETTER_ADD,
+  HF_SQL_LETTER_RETURN,
+  HF_SQL_LETTER_CHANGE,
+  HF_SQL_LETTER_GIVE_BACK,
+  HF_SQL_LETTER_DELETE,
+  HF_SQL_LETTER_ANNOUNCE,
+  HF_SQL_LETTER_GET,
+  HF_SQL_LETTER_LIST,
+  HF_SQL_LETTER_OF_ID,
+  HF_SQL_LETTER_OF_REPLAY,
+  HF_SQL_LETTER_OF_FINGERPRINT,
+  HF_SQL_LETTER_OF_OWNER,
+  HF_SQL_LETTER_TOTALS,
+  HF_SQL_LETTER_AGEING,
+  HF_SQL_LETTER_AGED,
+  HF_SQL_LETTER_OLDEST,
+  HF_SQL_KEY_PUT,
+  HF_SQL_KEY_LIST,
+  HF_SQL_KEY_EXPIRE,
+  HF_SQL_CACHE_PUT,
+  HF_SQL_CACHE_LIST,
+  HF_SQL_CACHE_EXPIRE,
+  HF_SQL_CACHE_TRIM,
+  HF_SQL_PAGES,
+  HF_SQL_VACUUM,
+  HF_SQL_VERSION,
+  HF_SQL_COUNT
+};
+
+extern const char *const hf_sql_texts[HF_SQL_COUNT];
+
+#endif

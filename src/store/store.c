@@ -1,0 +1,330 @@
+/* The loop's side of the store. Whoever waits is known here alone, so to be forgotten needs no lock. */
+#include "store/store.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/writer.h"
+
+enum { TURN_MAX = 64 /* answers in one turn of the loop */ };
+
+/* Waiters that are refused, oldest first: to be told needs no memory. */
+struct refused {
+  struct hf_store_wait *waits, **waits_end;
+  struct hf_store_query *queries, **queries_end;
+};
+
+struct disk_store {
+  struct hf_store head;
+  struct hf_loop *loop;
+  uv_async_t *async; /* freed in its close callback */
+  struct hf_writer writer;
+  struct refused refused;
+  struct hf_list delivering;
+  hf_store_news_fn *tell;
+  void *tell_ctx;
+  bool failing; /* the newest write failed, and it was told */
+};
+
+static struct disk_store *of(struct hf_store *store) {
+  return HF_CONTAINER_OF(store, struct disk_store, head);
+}
+
+static struct hf_task *first(struct hf_list *tasks) {
+  return HF_CONTAINER_OF(tasks->next, struct hf_task, link);
+}
+
+/* From any thread. */
+static void notify(void *ctx) {
+  struct disk_store *store = ctx;
+  (void)uv_async_send(store->async);
+}
+
+static void refuse_wait(struct disk_store *store, struct hf_store_wait *wait, int error) {
+  wait->error = error;
+  wait->next = NULL;
+  *store->refused.waits_end = wait;
+  store->refused.waits_end = &wait->next;
+  notify(store);
+}
+
+static void refuse_query(struct disk_store *store, struct hf_store_query *query, int error) {
+  query->error = error;
+  query->next = NULL;
+  *store->refused.queries_end = query;
+  store->refused.queries_end = &query->next;
+  notify(store);
+}
+
+/* Copies and queues. `waiter` is known from now on. */
+static int ask(struct disk_store *store, enum hf_task_kind kind, const void *subject, void *waiter, void **impl) {
+  struct hf_task *task = hf_task_new(kind, subject);
+  if (!task)
+    return HF_ERR_NOMEM;
+  task->waiter = waiter;
+  if (impl)
+    *impl = task;
+  int r = hf_writer_push(&store->writer, task);
+  if (r < 0) {
+    hf_task_free(task);
+    if (impl)
+      *impl = NULL;
+  }
+  return r;
+}
+
+static void ask_wait(struct hf_store *head, enum hf_task_kind kind, const void *subject, struct hf_store_wait *wait) {
+  struct disk_store *store = of(head);
+  wait->impl = NULL;
+  int r = ask(store, kind, subject, wait, &wait->impl);
+  if (r < 0)
+    refuse_wait(store, wait, r);
+}
+
+static void intend(struct hf_store *head, const struct hf_intent *intent, struct hf_store_wait *wait) {
+  ask_wait(head, HF_TASK_INTEND, intent, wait);
+}
+
+/* Without memory the intent stays, and is a letter one day: wrong on the safe side. */
+static void settle(struct hf_store *head, struct hf_str call) {
+  (void)ask(of(head), HF_TASK_SETTLE, &call, NULL, NULL);
+}
+
+static void bury(struct hf_store *head, const struct hf_letter *letter, struct hf_store_wait *wait) {
+  ask_wait(head, HF_TASK_BURY, letter, wait);
+}
+
+static void change(struct hf_store *head, const struct hf_letter *letter, struct hf_store_wait *wait) {
+  ask_wait(head, HF_TASK_CHANGE, letter, wait);
+}
+
+static void remember(struct hf_store *head, const struct hf_keyed *keyed, struct hf_store_wait *wait) {
+  ask_wait(head, HF_TASK_REMEMBER, keyed, wait);
+}
+
+/* A cache may lose. */
+static void keep(struct hf_store *head, const struct hf_cached *cached) {
+  (void)ask(of(head), HF_TASK_KEEP, cached, NULL, NULL);
+}
+
+static void letters(struct hf_store *head, const struct hf_letter_filter *filter, struct hf_store_query *query) {
+  struct disk_store *store = of(head);
+  query->impl = NULL;
+  int r = ask(store, HF_TASK_FIND, filter, query, &query->impl);
+  if (r < 0)
+    refuse_query(store, query, r);
+}
+
+static void load(struct hf_store *head, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx) {
+  hf_writer_load(&of(head)->writer, keyed, cached, ctx);
+}
+
+static void watch(struct hf_store *head, hf_store_news_fn *news, void *ctx) {
+  struct disk_store *store = of(head);
+  store->tell = news;
+  store->tell_ctx = ctx;
+  notify(store);
+}
+
+static void stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
+  hf_writer_stats(&of(head)->writer, ret_stats);
+}
+
+static void forget(struct hf_store *head, struct hf_store_wait *wait) {
+  struct disk_store *store = of(head);
+  struct hf_task *task = wait->impl;
+  if (task) {
+    task->waiter = wait->impl = NULL;
+    return;
+  }
+  struct hf_store_wait **at = &store->refused.waits;
+  while (*at && *at != wait)
+    at = &(*at)->next;
+  if (!*at)
+    return;
+  *at = wait->next;
+  if (!*at)
+    store->refused.waits_end = at;
+}
+
+static void forget_query(struct hf_store *head, struct hf_store_query *query) {
+  struct disk_store *store = of(head);
+  struct hf_task *task = query->impl;
+  if (task) {
+    task->waiter = query->impl = NULL;
+    return;
+  }
+  struct hf_store_query **at = &store->refused.queries;
+  while (*at && *at != query)
+    at = &(*at)->next;
+  if (!*at)
+    return;
+  *at = query->next;
+  if (!*at)
+    store->refused.queries_end = at;
+}
+
+static struct hf_str owner(const struct hf_store *head) {
+  return hf_database_owner(HF_CONTAINER_OF(head, const struct disk_store, head)->writer.database);
+}
+
+static const struct hf_store_ops ops = {intend, settle, bury,  change, letters,      remember, keep,
+                                        load,   watch,  stats, forget, forget_query, owner};
+
+static bool deliver_refused(struct disk_store *store) {
+  struct hf_store_wait *wait = store->refused.waits;
+  struct hf_store_query *query = store->refused.queries;
+  if (wait) {
+    store->refused.waits = wait->next;
+    if (!wait->next)
+      store->refused.waits_end = &store->refused.waits;
+    wait->done(wait, wait->error, (struct hf_str){NULL, 0});
+  } else if (query) {
+    store->refused.queries = query->next;
+    if (!query->next)
+      store->refused.queries_end = &store->refused.queries;
+    query->done(query, query->error);
+  }
+  return wait || query;
+}
+
+/* Any callback may forget the query, or ask anew. */
+static void deliver_letters(struct disk_store *store, struct hf_task *task) {
+  while (task->waiter && !hf_list_empty(&task->letters)) {
+    struct hf_store_query *query = task->waiter;
+    struct hf_task *letter = first(&task->letters);
+    hf_list_remove(&letter->link);
+    query->row(query->ctx, letter->subject);
+    hf_task_free(letter);
+  }
+  struct hf_store_query *query = task->waiter;
+  if (query && task->error == 0 && task->row_next < task->row_count) {
+    (void)hf_writer_push(&store->writer, task);
+    return;
+  }
+  const int error = task->error;
+  hf_task_free(task);
+  if (query) {
+    query->impl = NULL;
+    query->done(query, error);
+  }
+}
+
+static void deliver_done(struct hf_task *task) {
+  struct hf_store_wait *wait = task->waiter;
+  if (wait) {
+    wait->impl = NULL;
+    wait->done(wait, task->error, task->id[0] ? hf_str_from(task->id) : (struct hf_str){NULL, 0});
+  }
+  hf_task_free(task);
+}
+
+static bool deliver_one(struct disk_store *store) {
+  if (hf_list_empty(&store->delivering))
+    return false;
+  struct hf_task *task = first(&store->delivering);
+  hf_list_remove(&task->link);
+  if (task->kind == HF_TASK_FIND) {
+    deliver_letters(store, task);
+  } else if (task->kind == HF_TASK_LETTER) {
+    store->tell(store->tell_ctx, task->news, task->subject);
+    hf_task_free(task);
+  } else {
+    deliver_done(task);
+  }
+  return true;
+}
+
+/* Says once that the disk fails, and once that it works again. */
+static void log_health(struct disk_store *store, const struct hf_writer_health *health) {
+  const bool failing = health->error < 0;
+  if (failing && !store->failing)
+    hf_log_event(store->loop->log, HF_LOG_ERROR, "the store cannot write",
+                 HF_LOG_STR("reason", hf_str_from(health->trouble)),
+                 HF_LOG_STR("error", hf_str_from(hf_err_text(health->error))));
+  else if (!failing && store->failing)
+    hf_log_event(store->loop->log, HF_LOG_INFO, "the store writes again", HF_LOG_STR("owner", owner(&store->head)));
+  store->failing = failing;
+}
+
+static void on_answers(uv_async_t *async) {
+  struct disk_store *store = async->data;
+  struct hf_writer_health health;
+  hf_loop_advance(store->loop, hf_clock_now(), hf_clock_wall_ms());
+  hf_writer_take(&store->writer, &store->delivering, store->tell != NULL, &health);
+  log_health(store, &health);
+  bool more = true;
+  for (size_t i = 0; i < TURN_MAX && more; i++)
+    more = deliver_refused(store) || deliver_one(store);
+  if (more)
+    notify(store);
+}
+
+int hf_store_reload(struct hf_store *head, const struct hf_store_settings *settings) {
+  struct disk_store *store = of(head);
+  hf_writer_limit(&store->writer, settings->queue);
+  return ask(store, HF_TASK_SET, settings, NULL, NULL);
+}
+
+static void on_closed(uv_handle_t *handle) {
+  hf_free(handle);
+}
+
+static void release(struct disk_store *store) {
+  if (store->async)
+    uv_close((uv_handle_t *)store->async, on_closed);
+  hf_tasks_free(&store->delivering);
+  hf_free(store);
+}
+
+static int open_async(struct disk_store *store, uv_loop_t *uv) {
+  store->async = hf_malloc(sizeof *store->async);
+  if (!store->async)
+    return HF_ERR_NOMEM;
+  if (uv_async_init(uv, store->async, on_answers) < 0) {
+    hf_free(store->async);
+    store->async = NULL;
+    return HF_ERR_IO;
+  }
+  store->async->data = store;
+  return 0;
+}
+
+static int start(struct disk_store *store, const struct hf_store_options *options, struct hf_error *reterr) {
+  const struct hf_writer_options writer = {
+      .database = {.path = options->path, .vfs = options->vfs, .settings = options->settings, .own = true},
+      .look_every = options->look_every,
+      .sweep_every = options->sweep_every,
+      .notify = notify,
+      .ctx = store,
+  };
+  int r = open_async(store, options->uv);
+  if (r < 0)
+    return hf_error_set(reterr, r, "open the store: %s", hf_err_text(r));
+  return hf_writer_start(&store->writer, &writer, reterr);
+}
+
+int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_store, struct hf_error *reterr) {
+  struct disk_store *store = hf_calloc(1, sizeof *store);
+  if (!store)
+    return hf_error_set(reterr, HF_ERR_NOMEM, "open the store: out of memory");
+  store->head.ops = &ops;
+  store->loop = options->loop;
+  store->refused.waits_end = &store->refused.waits;
+  store->refused.queries_end = &store->refused.queries;
+  hf_list_init(&store->delivering);
+  int r = start(store, options, reterr);
+  if (r < 0) {
+    release(store);
+    return r;
+  }
+  *ret_store = &store->head;
+  return 0;
+}
+
+void hf_store_free(struct hf_store *head) {
+  if (!head)
+    return;
+  struct disk_store *store = of(head);
+  hf_writer_stop(&store->writer);
+  release(store);
+}
