@@ -210,14 +210,21 @@ static void close_template(struct template *t) {
   hf_arena_deinit(&t->arena);
 }
 
+static uint32_t path_depth(struct hf_str path) {
+  if (!path.ptr)
+    return 0;
+  if (path.ptr[0] == '/')
+    return hf_json_pointer_depth(path);
+  uint32_t depth = 1;
+  for (size_t i = 0; i < path.len && depth < HF_JSON_TREE_ALL; i++)
+    depth += path.ptr[i] == '.';
+  return depth;
+}
+
 /* How deep the source has to be known. */
 static int note_depth(void *ctx, const struct piece *hole) {
   uint32_t *depth = ctx;
-  uint32_t own = 0;
-  if (hole->text.ptr && hole->text.ptr[0] != '/')
-    own = 1;
-  for (size_t i = 0; i < hole->text.len && own < HF_JSON_TREE_ALL; i++)
-    own += hole->text.ptr[i] == (hole->text.ptr[0] == '/' ? '/' : '.');
+  uint32_t own = path_depth(hole->text);
   *depth = own > *depth ? own : *depth;
   return 0;
 }
