@@ -5,8 +5,8 @@
  * admitted it: a late or lost one can neither close, reopen nor wedge the breaker. Half-open ends at the latest with
  * the probe's lease.
  *
- * The states are those of M. Nygard, "Release It!"; generations and the lease of the probe are Holdfast's own, and
- * so is the open time, which begins at what past outages took (docs/policy.md).
+ * The states are those of M. Nygard, "Release It!"; generations and the lease of the probe are Holdfast's own. The open
+ * time is learnt from past outages: probes are made when one is likely to have come to its end (docs/policy.md).
  *
  * A breaker alone:
  *
@@ -35,14 +35,14 @@ struct hf_breaker_options {
   unsigned rate_percent; /* trips at this share of failures … */
   unsigned min_calls;    /* … of at least this many calls … */
   hf_time window;        /* … in this time */
-  hf_time open;          /* the shortest time it stays open */
+  hf_time open;          /* the shortest time it stays open, and what a probe that fails is worth in time */
   hf_time max_open;      /* and the longest */
   hf_time slow; /* a success that took longer counts as a failure of the tool; 0: none does. Read by a provider */
 };
 
 #define HF_BREAKER_OPTIONS_INIT                                                                                        \
   {                                                                                                                    \
-    .failures = 5, .rate_percent = 50, .min_calls = 10, .window = HF_SECONDS(60), .open = HF_SECONDS(30),              \
+    .failures = 5, .rate_percent = 50, .min_calls = 10, .window = HF_SECONDS(60), .open = HF_SECONDS(8),              \
     .max_open = HF_SECONDS(300)                                                                                        \
   }
 
@@ -66,6 +66,25 @@ struct hf_breaker_view {
   uint32_t generation;
   unsigned consecutive; /* failures in a row, while closed */
   hf_time until;        /* open: when a probe is due; half-open: when its lease ends; closed: meaningless */
+};
+
+enum { HF_OUTAGES_MAX = 8 };
+
+/* How an outage ended. */
+enum hf_outage_end {
+  HF_OUTAGE_GOES_ON,
+  HF_OUTAGE_PROBED,    /* a probe got through when it was due */
+  HF_OUTAGE_UNNOTICED, /* likewise, but nobody had called for a while: it may have ended long before */
+};
+
+/* What is remembered of an outage: from the trip of the breaker until it closed. */
+struct hf_outage {
+  hf_time began;
+  hf_time ended;    /* HF_TIME_NEVER: it goes on */
+  hf_time at_least; /* it took so long: until its last failure */
+  hf_time at_most;  /* and no longer than this: until the probe that got through was due */
+  unsigned probes;  /* that failed, synthetic ones among them */
+  enum hf_outage_end end;
 };
 
 /* Returns owned, closed; NULL when out of memory. Copies `options`. */
@@ -100,6 +119,9 @@ HF_API bool hf_breaker_record(struct hf_breaker *breaker, uint32_t generation, e
 HF_API bool hf_breaker_reopen(struct hf_breaker *breaker, hf_time now, uint64_t random);
 
 HF_API void hf_breaker_view(const struct hf_breaker *breaker, struct hf_breaker_view *ret_view);
+
+/* The last outages, newest first. Returns how many there are. */
+HF_API unsigned hf_breaker_outages(const struct hf_breaker *breaker, struct hf_outage ret_outages[HF_OUTAGES_MAX]);
 
 /* The constant name of a state ("half_open"). */
 HF_API const char *hf_breaker_state_name(enum hf_breaker_state state);

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 
-/* The jitter is a fifth of the open time: enough to part gateways that tripped together. */
 enum { JITTER_SHARE = 5 };
 
 void hf_breaker_init(struct hf_breaker *breaker, const struct hf_breaker_options *options) {
@@ -54,36 +53,46 @@ bool hf_breaker_expire(struct hf_breaker *breaker, hf_time now) {
   return true;
 }
 
-static hf_time clamp(const struct hf_breaker *breaker, hf_time open_time) {
-  return hf_time_min(hf_time_max(open_time, breaker->options.open), breaker->options.max_open);
+static struct hf_outage *current(struct hf_breaker *breaker) {
+  return &breaker->outages.items[breaker->outages.newest];
 }
 
-static void open_for(struct hf_breaker *breaker, hf_time at_least, hf_time now, uint64_t random) {
-  hf_time most = breaker->options.max_open;
-  hf_time pause = breaker->open_time + hf_jitter_scale(random, breaker->open_time / JITTER_SHARE);
-  if (pause > most)
-    pause = hf_time_max(breaker->options.open, most - hf_jitter_scale(random, most / JITTER_SHARE));
-  pause = hf_time_max(pause, hf_time_min(at_least, most));
+/* Enough to part gateways that tripped together, and little enough not to miss the likely end of an outage. */
+static hf_time jitter(const struct hf_breaker *breaker, hf_time pause, uint64_t random) {
+  return hf_jitter_scale(random, hf_time_min(pause / JITTER_SHARE, breaker->options.open));
+}
+
+static void open_again(struct hf_breaker *breaker, hf_time at_least, hf_time now, uint64_t random) {
+  const struct hf_breaker_options *o = &breaker->options;
+  struct hf_outage *outage = current(breaker);
+  hf_time most = hf_time_max(o->open, o->max_open);
+  outage->at_least = now - outage->began;
+  hf_time pause = hf_outage_wait(&breaker->outages, outage->at_least, o->open, most);
+  hf_time spread = pause + jitter(breaker, pause, random);
+  if (spread > most)
+    spread = hf_time_max(o->open, most - jitter(breaker, most, random));
   enter(breaker, HF_BREAKER_OPEN);
-  breaker->open_until = hf_time_add(now, pause);
-  breaker->last_failure = now;
+  breaker->due = hf_time_add(now, hf_time_max(spread, hf_time_min(at_least, most)));
+  breaker->open_until = breaker->due;
 }
 
 static void trip(struct hf_breaker *breaker, hf_time at_least, hf_time now, uint64_t random) {
-  breaker->tripped_at = now;
-  breaker->open_time = clamp(breaker, breaker->outage);
-  open_for(breaker, at_least, now, random);
+  hf_outage_log_push(&breaker->outages, now);
+  open_again(breaker, at_least, now, random);
 }
 
 static void stay_open(struct hf_breaker *breaker, hf_time at_least, hf_time now, uint64_t random) {
-  breaker->open_time = clamp(breaker, hf_time_add(breaker->open_time, breaker->open_time));
-  open_for(breaker, at_least, now, random);
+  current(breaker)->probes++;
+  open_again(breaker, at_least, now, random);
 }
 
-/* What the outage took is counted to its last failure, not to its first success: nobody may have asked for hours. */
-static void close_again(struct hf_breaker *breaker) {
-  hf_time took = breaker->last_failure - breaker->tripped_at;
-  breaker->outage = breaker->outage / 2 + took / 2;
+/* An outage that nobody looked at when it was time is taken to have ended by then: it teaches nothing that it was only
+ * noticed hours later. */
+static void close_again(struct hf_breaker *breaker, hf_time now) {
+  struct hf_outage *outage = current(breaker);
+  outage->ended = now;
+  outage->at_most = hf_time_max(outage->at_least, breaker->due - outage->began);
+  outage->end = now - breaker->due <= breaker->options.max_open ? HF_OUTAGE_PROBED : HF_OUTAGE_UNNOTICED;
   enter(breaker, HF_BREAKER_CLOSED);
   breaker->consecutive = 0;
   hf_window_reset(&breaker->window);
@@ -121,7 +130,7 @@ static void record_probe(struct hf_breaker *breaker, enum hf_verdict verdict, hf
                          uint64_t random) {
   switch (verdict) {
   case HF_VERDICT_SUCCESS:
-    close_again(breaker);
+    close_again(breaker, now);
     break;
   case HF_VERDICT_FAILURE:
     stay_open(breaker, at_least, now, random);
@@ -153,6 +162,12 @@ bool hf_breaker_reopen(struct hf_breaker *breaker, hf_time now, uint64_t random)
     return false;
   stay_open(breaker, 0, now, random);
   return true;
+}
+
+unsigned hf_breaker_outages(const struct hf_breaker *breaker, struct hf_outage ret_outages[HF_OUTAGES_MAX]) {
+  for (unsigned i = 0; i < breaker->outages.len; i++)
+    ret_outages[i] = *hf_outage_log_at(&breaker->outages, i);
+  return breaker->outages.len;
 }
 
 const char *hf_breaker_state_name(enum hf_breaker_state state) {

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "holdfast/breaker.h"
+#include "policy/outage.h"
 #include "policy/window.h"
 
 #include <stdint.h>
@@ -15,11 +16,9 @@ struct hf_breaker {
   uint32_t generation;
   unsigned consecutive;
   struct hf_window window;
-  hf_time open_until;   /* open: when a probe is due; half-open: when its lease ends */
-  hf_time tripped_at;   /* when this outage began */
-  hf_time last_failure; /* the last failure seen in this outage */
-  hf_time open_time;    /* what this outage has grown to, before jitter */
-  hf_time outage;       /* what past outages took, smoothed */
+  hf_time open_until; /* open: when a probe is due; half-open: when its lease ends */
+  hf_time due;        /* when the open time before the probe was over */
+  struct hf_outage_log outages;
 };
 
 void hf_breaker_init(struct hf_breaker *breaker, const struct hf_breaker_options *options);

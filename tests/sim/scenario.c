@@ -365,7 +365,8 @@ static const struct scenario scenarios[] = {
 
 static void configure(struct sim_kernel *k, const struct scenario *s) {
   k->provider_options = (struct hf_provider_options)HF_PROVIDER_OPTIONS_INIT;
-  k->tool_breaker = (struct hf_breaker_options)HF_BREAKER_OPTIONS_INIT;
+  k->provider_options.breaker.open = HF_SECONDS(30);
+  k->tool_breaker = k->provider_options.breaker;
   k->call_options.timeout = (struct hf_timeout_options)HF_TIMEOUT_OPTIONS_INIT;
   k->call_options.retry = (struct hf_retry_options)HF_RETRY_OPTIONS_INIT;
   if (s->attempts)

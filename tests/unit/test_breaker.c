@@ -8,7 +8,12 @@
 #include <cmocka.h>
 
 /* No jitter: random 0. Opens after 5 in a row or 50 % of 10; 30 s to 300 s. */
-static const struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
+static const struct hf_breaker_options options = {.failures = 5,
+                                                  .rate_percent = 50,
+                                                  .min_calls = 10,
+                                                  .window = HF_SECONDS(60),
+                                                  .open = HF_SECONDS(30),
+                                                  .max_open = HF_SECONDS(300)};
 
 static bool record(struct hf_breaker *b, enum hf_verdict verdict, hf_time now) {
   return hf_breaker_record(b, b->generation, verdict, 0, now, 0);
@@ -107,18 +112,22 @@ static void breaker__good_probe_closes(void **state) {
   assert_int_equal(b.state, HF_BREAKER_CLOSED);
 }
 
-static void breaker__open_time_doubles_while_probes_fail_up_to_its_bound(void **state) {
+static void breaker__open_time_grows_while_probes_fail_up_to_its_bound(void **state) {
   (void)state;
-  static const hf_time expected[] = {HF_SECONDS(60), HF_SECONDS(120), HF_SECONDS(240), HF_SECONDS(300),
-                                     HF_SECONDS(300)};
   struct hf_breaker b = tripped(0);
-  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+  hf_time before = HF_SECONDS(30);
+  assert_int_equal(b.open_until, before);
+  for (int i = 0; i < 40; i++) {
     hf_time now = b.open_until;
     hf_breaker_lease(&b, now + HF_SECONDS(20));
     record(&b, HF_VERDICT_FAILURE, now);
     assert_int_equal(b.state, HF_BREAKER_OPEN);
-    assert_int_equal(b.open_until - now, expected[i]);
+    hf_time open_time = b.open_until - now;
+    assert_true(open_time >= before);
+    assert_true(open_time <= before + HF_SECONDS(30));
+    before = open_time;
   }
+  assert_int_equal(before, HF_SECONDS(300));
 }
 
 static void breaker__jitter_stays_within_the_bounds(void **state) {
@@ -128,25 +137,122 @@ static void breaker__jitter_stays_within_the_bounds(void **state) {
   failures(&b, 4, 0);
   hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, 0, UINT64_MAX);
   assert_int_equal(b.open_until, HF_SECONDS(36));
-  for (int i = 0; i < 6; i++) {
-    hf_time now = b.open_until;
-    hf_breaker_lease(&b, now + 1);
-    hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, now, UINT64_MAX);
-    assert_true(b.open_until - now <= HF_SECONDS(300));
-    assert_true(b.open_until - now >= HF_SECONDS(30));
+  hf_time last = 0;
+  for (int i = 0; i < 40; i++) {
+    last = b.open_until;
+    hf_breaker_lease(&b, last + 1);
+    hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, last, UINT64_MAX);
+    assert_true(b.open_until - last <= HF_SECONDS(300));
+    assert_true(b.open_until - last >= HF_SECONDS(30));
   }
-  assert_int_equal(b.open_until - b.last_failure, HF_SECONDS(240)); /* 300 less a fifth */
+  assert_int_equal(b.open_until - last, HF_SECONDS(270)); /* 300 less an open time */
 }
 
-static void breaker__next_outage_starts_from_what_the_last_took(void **state) {
+/* One outage: trips now, its probe at each of the times fails, the last one gets through. Returns when. */
+static hf_time outage(struct hf_breaker *b, hf_time now, hf_time took) {
+  hf_time began = now;
+  failures(b, 5, now);
+  assert_int_equal(b->state, HF_BREAKER_OPEN);
+  while (b->state != HF_BREAKER_CLOSED) {
+    now = b->open_until;
+    hf_breaker_lease(b, now + HF_SECONDS(20));
+    record(b, now < began + took ? HF_VERDICT_FAILURE : HF_VERDICT_SUCCESS, now);
+  }
+  return now;
+}
+
+static void breaker__looks_when_outages_like_this_have_ended(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  hf_time now = 0;
+  for (int i = 0; i < 8; i++)
+    now = outage(&b, now + HF_SECONDS(3600), HF_SECONDS(200));
+  hf_time began = now + HF_SECONDS(3600);
+  failures(&b, 5, began);
+  assert_true(b.open_until - began > HF_SECONDS(90)); /* unlearnt it would have been 30 */
+  int looks = 0;
+  for (; b.open_until < began + HF_SECONDS(230); looks++) {
+    hf_time due = b.open_until;
+    hf_breaker_lease(&b, due + HF_SECONDS(20));
+    record(&b, HF_VERDICT_FAILURE, due);
+  }
+  assert_in_range(looks, 2, 3);
+  assert_true(b.open_until > began + HF_SECONDS(250)); /* no longer: it is none of those */
+}
+
+static void breaker__forgets_what_eight_later_outages_contradict(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  hf_time now = outage(&b, 0, HF_SECONDS(2000));
+  for (int i = 0; i < 8; i++)
+    now = outage(&b, now + HF_SECONDS(3600), HF_SECONDS(1));
+  failures(&b, 5, now);
+  assert_int_equal(b.open_until - now, HF_SECONDS(30));
+}
+
+static void breaker__an_outage_is_no_longer_for_nobody_having_asked(void **state) {
   (void)state;
   struct hf_breaker b = tripped(0);
-  hf_breaker_lease(&b, HF_SECONDS(400));
-  record(&b, HF_VERDICT_FAILURE, HF_SECONDS(200));
-  hf_breaker_lease(&b, HF_SECONDS(400));
-  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(9000)); /* nobody asked in between: not part of the outage */
+  hf_breaker_lease(&b, HF_SECONDS(9000));
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(9000));
   failures(&b, 5, HF_SECONDS(9001));
-  assert_int_equal(b.open_until, HF_SECONDS(9101)); /* half of 200 s */
+  assert_int_equal(b.open_until - HF_SECONDS(9001), HF_SECONDS(30));
+}
+
+static void breaker__remembers_its_outages(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_outage o[HF_OUTAGES_MAX];
+  hf_breaker_init(&b, &options);
+  assert_int_equal(hf_breaker_outages(&b, o), 0);
+  outage(&b, HF_SECONDS(100), HF_SECONDS(40));
+  failures(&b, 5, HF_SECONDS(1000));
+  assert_int_equal(hf_breaker_outages(&b, o), 2);
+  assert_int_equal(o[0].began, HF_SECONDS(1000));
+  assert_int_equal(o[0].ended, HF_TIME_NEVER);
+  assert_int_equal(o[0].end, HF_OUTAGE_GOES_ON);
+  assert_int_equal(o[1].began, HF_SECONDS(100));
+  assert_int_equal(o[1].at_least, HF_SECONDS(30));
+  assert_int_equal(o[1].at_most, o[1].ended - o[1].began);
+  assert_true(o[1].at_most > HF_SECONDS(40));
+  assert_int_equal(o[1].probes, 1);
+  assert_int_equal(o[1].end, HF_OUTAGE_PROBED);
+  hf_time due = b.open_until;
+  hf_breaker_lease(&b, HF_SECONDS(9000));
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(9000));
+  hf_breaker_outages(&b, o);
+  assert_int_equal(o[0].end, HF_OUTAGE_UNNOTICED);
+  assert_int_equal(o[0].ended, HF_SECONDS(9000));
+  assert_int_equal(o[0].at_most, due - HF_SECONDS(1000));
+  for (int i = 0; i < 20; i++)
+    outage(&b, HF_SECONDS(20000 + 1000 * i), 0);
+  assert_int_equal(hf_breaker_outages(&b, o), HF_OUTAGES_MAX);
+  assert_int_equal(o[0].began, HF_SECONDS(39000));
+  assert_int_equal(o[7].began, HF_SECONDS(32000));
+}
+
+/* What an operator may set must neither overflow nor loop for long. */
+static void breaker__extreme_open_times_are_kept(void **state) {
+  (void)state;
+  static const hf_time bounds[][2] = {{1, HF_SECONDS(7 * 24 * 3600)},
+                                      {HF_MS(10), HF_SECONDS(7 * 24 * 3600)},
+                                      {1, 1},
+                                      {HF_SECONDS(3600), HF_SECONDS(1)}};
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+    struct hf_breaker_options o = options;
+    o.open = bounds[i][0];
+    o.max_open = bounds[i][1];
+    struct hf_breaker b;
+    hf_breaker_init(&b, &o);
+    hf_time now = 0;
+    for (int k = 0; k < 10; k++)
+      now = outage(&b, now + 1, k % 2 ? o.open * 1000 : 0) + 1;
+    failures(&b, 5, now);
+    assert_true(b.open_until - now >= o.open);
+    assert_true(b.open_until - now <= hf_time_max(o.open, o.max_open));
+  }
 }
 
 static void breaker__retry_after_is_a_floor_of_the_open_time(void **state) {
@@ -219,7 +325,7 @@ static void breaker__reopens_on_outside_evidence_only_when_not_closed(void **sta
   assert_int_equal(b.state, HF_BREAKER_CLOSED);
   failures(&b, 5, 0);
   assert_true(hf_breaker_reopen(&b, HF_SECONDS(30), 0));
-  assert_int_equal(b.open_until, HF_SECONDS(90));
+  assert_true(b.open_until > HF_SECONDS(60));
 }
 
 static void breaker__zero_failures_turns_the_row_off(void **state) {
@@ -243,9 +349,13 @@ int main(void) {
       cmocka_unit_test(breaker__neutral_neither_opens_nor_closes),
       cmocka_unit_test(breaker__half_open_admits_one),
       cmocka_unit_test(breaker__good_probe_closes),
-      cmocka_unit_test(breaker__open_time_doubles_while_probes_fail_up_to_its_bound),
+      cmocka_unit_test(breaker__open_time_grows_while_probes_fail_up_to_its_bound),
       cmocka_unit_test(breaker__jitter_stays_within_the_bounds),
-      cmocka_unit_test(breaker__next_outage_starts_from_what_the_last_took),
+      cmocka_unit_test(breaker__looks_when_outages_like_this_have_ended),
+      cmocka_unit_test(breaker__forgets_what_eight_later_outages_contradict),
+      cmocka_unit_test(breaker__an_outage_is_no_longer_for_nobody_having_asked),
+      cmocka_unit_test(breaker__remembers_its_outages),
+      cmocka_unit_test(breaker__extreme_open_times_are_kept),
       cmocka_unit_test(breaker__retry_after_is_a_floor_of_the_open_time),
       cmocka_unit_test(breaker__neutral_probe_returns_the_slot_without_closing),
       cmocka_unit_test(breaker__neutral_probe_with_a_hint_waits_for_it),

@@ -65,9 +65,12 @@ static hf_time open_time(const char *policy, int reopened) {
   struct hf_breaker breaker;
   hf_breaker_init(&breaker, &server.policy.breaker);
   assert_true(hf_breaker_record(&breaker, breaker.generation, HF_VERDICT_FAILURE, 0, 0, 0));
-  for (int i = 0; i < reopened; i++)
-    assert_true(hf_breaker_reopen(&breaker, 0, 0));
-  return breaker.open_until;
+  hf_time now = 0;
+  for (int i = 0; i < reopened; i++) {
+    now = breaker.open_until;
+    assert_true(hf_breaker_reopen(&breaker, now, 0));
+  }
+  return breaker.open_until - now;
 }
 
 static void knob__breaker_open(void **state) {
@@ -78,8 +81,8 @@ static void knob__breaker_open(void **state) {
 
 static void knob__breaker_max_open(void **state) {
   (void)state;
-  assert_int_equal(open_time("breaker: { failures: 1, open: 2s, maxOpen: 5s }", 9), HF_SECONDS(5));
-  assert_int_equal(open_time("breaker: { failures: 1, open: 2s, maxOpen: 9s }", 9), HF_SECONDS(9));
+  assert_int_equal(open_time("breaker: { failures: 1, open: 2s, maxOpen: 5s }", 40), HF_SECONDS(5));
+  assert_int_equal(open_time("breaker: { failures: 1, open: 2s, maxOpen: 9s }", 40), HF_SECONDS(9));
 }
 
 static int repeats(const char *policy, int firsts, hf_time later) {

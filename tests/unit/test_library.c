@@ -28,6 +28,7 @@ static void breaker__opens_leases_one_probe_and_closes(void **state) {
   (void)state;
   struct hf_breaker_options options = HF_BREAKER_OPTIONS_INIT;
   options.failures = 2;
+  options.open = HF_SECONDS(30);
   struct hf_breaker *breaker = hf_breaker_new(&options);
   assert_non_null(breaker);
   uint32_t generation = 0;

@@ -23,6 +23,7 @@ struct fixture {
 static int setup(void **state) {
   struct fixture *f = hf_calloc(1, sizeof *f);
   f->options = (struct hf_provider_options)HF_PROVIDER_OPTIONS_INIT;
+  f->options.breaker.open = HF_SECONDS(30);
   *state = f;
   return 0;
 }
@@ -37,6 +38,7 @@ static int teardown(void **state) {
 /* With what stands in f->options. */
 static void make(struct fixture *f) {
   struct hf_breaker_options breaker = HF_BREAKER_OPTIONS_INIT;
+  breaker.open = HF_SECONDS(30);
   f->provider = hf_provider_new(&f->options, 1, 0);
   assert_non_null(f->provider);
   for (int i = 0; i < 3; i++) {
@@ -375,7 +377,7 @@ static void provider__failed_probe_refuses_those_who_cannot_wait_so_long(void **
   report(f, 0, granted(f, 0, 0), HF_BLAME_PROVIDER, due + 1);
   assert_int_equal(f->acts.len, 1);
   refused(f, 0, HF_DENIAL_BREAKER);
-  assert_true(view(f).breaker_until >= due + HF_SECONDS(60));
+  assert_true(view(f).breaker_until >= due + HF_SECONDS(30));
 }
 
 static void provider__neutral_probe_hands_the_lease_to_the_next(void **state) {
@@ -459,7 +461,7 @@ static void provider__failed_or_silent_synthetic_probe_keeps_it_open(void **stat
     else
       timer(f, due + HF_SECONDS(5));
     refused(f, 0, HF_DENIAL_BREAKER);
-    assert_true(view(f).breaker_until >= due + HF_SECONDS(60));
+    assert_true(view(f).breaker_until >= due + HF_SECONDS(30));
     step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due + HF_SECONDS(6));
     nothing(f); /* too late */
     assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);

@@ -1,0 +1,100 @@
+#include "policy/latency.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct hf_latency filled(int answers, hf_time took) {
+  struct hf_latency l;
+  hf_latency_init(&l);
+  for (int i = 0; i < answers; i++)
+    hf_latency_add(&l, took, i);
+  return l;
+}
+
+static void assert_about(hf_time found, hf_time exact) {
+  assert_true(found >= exact);
+  assert_true(found <= exact + exact / 8 + 64);
+}
+
+static void latency__says_nothing_before_twenty_answers(void **state) {
+  (void)state;
+  struct hf_latency l = filled(19, HF_MS(10));
+  assert_int_equal(hf_latency_quantile(&l, 50), HF_TIME_NEVER);
+  assert_int_equal(l.p95, HF_TIME_NEVER);
+  hf_latency_add(&l, HF_MS(10), 20);
+  assert_about(hf_latency_quantile(&l, 50), HF_MS(10));
+  assert_about(l.p95, HF_MS(10));
+}
+
+static void latency__quantiles_are_an_eighth_too_high_at_most(void **state) {
+  (void)state;
+  static const struct {
+    unsigned percent;
+    hf_time exact;
+  } rows[] = {{50, HF_MS(50)}, {90, HF_MS(90)}, {95, HF_MS(95)}, {99, HF_MS(99)}, {100, HF_MS(100)}, {1, HF_MS(1)}};
+  struct hf_latency l;
+  hf_latency_init(&l);
+  for (int i = 0; i < 400; i++)
+    hf_latency_add(&l, HF_MS(i * 37 % 100 + 1), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    assert_about(hf_latency_quantile(&l, rows[i].percent), rows[i].exact);
+}
+
+static void latency__every_time_has_its_bucket(void **state) {
+  (void)state;
+  static const hf_time times[] = {
+      64, 65, 127, 128, 1000, HF_MS(1), HF_MS(999), HF_SECONDS(1), HF_SECONDS(60), HF_SECONDS(1800)};
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    struct hf_latency l = filled(20, times[i]);
+    assert_about(hf_latency_quantile(&l, 50), times[i]);
+  }
+  struct hf_latency l = filled(20, 0);
+  assert_true(hf_latency_quantile(&l, 50) <= 72);
+  l = filled(20, HF_TIME_NEVER);
+  assert_true(hf_latency_quantile(&l, 50) >= HF_SECONDS(1800));
+}
+
+static void latency__the_kept_one_follows_what_is_new(void **state) {
+  (void)state;
+  struct hf_latency l = filled(2000, HF_MS(10));
+  assert_about(l.p95, HF_MS(10));
+  int answers = 0;
+  for (; l.p95 < HF_MS(200); answers++)
+    hf_latency_add(&l, HF_MS(200), 2000);
+  assert_in_range(answers, 10, 70);
+  for (int i = 0; i < 3000; i++)
+    hf_latency_add(&l, HF_MS(10), 2000);
+  assert_about(l.p95, HF_MS(10));
+}
+
+static void latency__forgets_a_quiet_night(void **state) {
+  (void)state;
+  struct hf_latency l = filled(512, HF_MS(10));
+  hf_latency_add(&l, HF_MS(10), HF_SECONDS(290));
+  assert_true(l.total > 256);
+  hf_latency_add(&l, HF_MS(10), HF_SECONDS(600)); /* twice five minutes */
+  assert_in_range(l.total, 60, 70);
+  hf_latency_add(&l, HF_MS(10), HF_SECONDS(9 * 3600));
+  assert_int_equal(l.total, 1);
+  assert_int_equal(hf_latency_quantile(&l, 95), HF_TIME_NEVER);
+  assert_int_equal(l.p95, HF_TIME_NEVER);
+  for (int i = 1; i < HF_LATENCY_LEAST; i++)
+    hf_latency_add(&l, HF_MS(30), HF_SECONDS(9 * 3600 + i));
+  assert_about(l.p95, HF_MS(30));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(latency__says_nothing_before_twenty_answers),
+      cmocka_unit_test(latency__quantiles_are_an_eighth_too_high_at_most),
+      cmocka_unit_test(latency__every_time_has_its_bucket),
+      cmocka_unit_test(latency__the_kept_one_follows_what_is_new),
+      cmocka_unit_test(latency__forgets_a_quiet_night),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
