@@ -588,6 +588,933 @@ static void call__same_seed_same_pauses(void **state) {
   assert_int_not_equal(hf_call_deadline(&a.call), hf_call_deadline(&c.call));
 }
 
+/* Several targets: what a test says of them, and the rest as in options(). */
+static struct hf_call_options chain(const struct hf_call_target *targets, size_t count) {
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  o.targets = targets;
+  o.target_count = count;
+  return o;
+}
+
+#define HARMLESS(n)                                                                                                    \
+  { .safety = HF_SAFETY_READ_ONLY, .harmless = true, .server = (n) }
+#define OF(s, n)                                                                                                       \
+  { .safety = HF_SAFETY_##s, .server = (n), .keyed_until = HF_TIME_NEVER }
+
+static void assert_at(const struct fixture *f, unsigned index, enum hf_call_action_kind kind, unsigned provider) {
+  assert_true(index < f->acts.len);
+  assert_int_equal(f->acts.items[index].kind, kind);
+  assert_int_equal(f->acts.items[index].provider, provider);
+}
+
+/* What a call does whose one attempt at its first target ends like that. */
+static void call__moves_on_only_where_no_effect_can_happen_twice(void **state) {
+  (void)state;
+  static const struct row {
+    struct hf_evidence evidence;
+    bool complete;
+    struct hf_call_target first, second;
+    bool moves;
+    enum hf_call_end end;
+  } rows[] = {
+      /* not executed: anything may follow */
+      {{HF_EVIDENCE_CONNECT_REFUSED, .retry_after = -1}, false, OF(UNSAFE, 0), OF(UNSAFE, 1), true},
+      {{HF_EVIDENCE_NO_SUCH_HOST, .retry_after = -1}, false, OF(UNSAFE, 0), OF(UNSAFE, 1), true},
+      {{HF_EVIDENCE_HTTP_STATUS, 401, .retry_after = -1}, true, OF(UNSAFE, 0), OF(UNSAFE, 1), true},
+      {{HF_EVIDENCE_HTTP_STATUS, 405, .retry_after = -1}, true, OF(UNSAFE, 0), OF(UNSAFE, 1), true},
+      {{HF_EVIDENCE_HTTP_STATUS, 429, .retry_after = HF_SECONDS(60)}, true, OF(UNSAFE, 0), OF(UNSAFE, 1), true},
+      /* it is the request's own fault */
+      {{HF_EVIDENCE_HTTP_STATUS, 422, .retry_after = -1}, true, HARMLESS(0), HARMLESS(1), false, HF_CALL_END_FINAL},
+      {{HF_EVIDENCE_HTTP_STATUS, 409, .retry_after = -1}, true, HARMLESS(0), HARMLESS(1), false, HF_CALL_END_FINAL},
+      {{HF_EVIDENCE_HTTP_STATUS, 404, .retry_after = -1, .carried_session = true},
+       true,
+       {.safety = HF_SAFETY_READ_ONLY, .harmless = true, .stateful = true},
+       HARMLESS(1),
+       false,
+       HF_CALL_END_FINAL},
+      /* may have run */
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, HARMLESS(0), HARMLESS(1), true},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, HARMLESS(0), OF(UNSAFE, 1), true},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(READ_ONLY, 0), HARMLESS(1), false, HF_CALL_END_ATTEMPTS},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(IDEMPOTENT, 0), OF(IDEMPOTENT, 1), false, HF_CALL_END_ATTEMPTS},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(IDEMPOTENT, 0), OF(IDEMPOTENT, 0), true},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(KEYED, 0), OF(KEYED, 0), true},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(KEYED, 0), OF(UNSAFE, 0), false, HF_CALL_END_ATTEMPTS},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(UNSAFE, 0), OF(KEYED, 0), false, HF_CALL_END_UNSAFE},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1}, true, OF(UNSAFE, 0), HARMLESS(1), false, HF_CALL_END_UNSAFE},
+      {{HF_EVIDENCE_BROKE, .retry_after = -1},
+       true,
+       OF(KEYED, 0),
+       {.safety = HF_SAFETY_KEYED, .keyed_until = HF_MS(2)},
+       false,
+       HF_CALL_END_ATTEMPTS},
+      /* it ran, and says that it failed */
+      {{HF_EVIDENCE_TOOL_ERROR, .retry_after = -1}, true, HARMLESS(0), HARMLESS(1), true},
+      {{HF_EVIDENCE_TOOL_ERROR, .retry_after = -1}, true, OF(UNSAFE, 0), OF(UNSAFE, 1), false, HF_CALL_END_FINAL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct hf_call_target targets[] = {rows[i].first, rows[i].second};
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    o.retry.attempts = 1;
+    start_with(&f, &o);
+    assert_false(f.call.waiter.may_wait);
+    grant(&f, 0);
+    sent(&f, 0, rows[i].complete, HF_MS(1));
+    faulted(&f, 0, rows[i].evidence, HF_MS(2));
+    assert_at(&f, 0, HF_CALL_REPORT, 0);
+    assert_false(report(&f, 0)->deferred);
+    if (!rows[i].moves) {
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+      assert_int_equal(outcome(&f)->end, rows[i].end);
+      assert_int_equal(outcome(&f)->provider, 0);
+      continue;
+    }
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_ACQUIRE);
+    assert_at(&f, 1, HF_CALL_ACQUIRE, 1);
+    assert_false(f.call.waiter.is_retry); /* a first attempt, there */
+    assert_int_equal(f.call.waiter.may_wait, rows[i].second.safety != HF_SAFETY_UNSAFE);
+    grant(&f, HF_MS(3));
+    assert_at(&f, 0, HF_CALL_START_ATTEMPT, 1);
+    assert_int_equal(f.acts.items[0].start.attempt, 1);
+    succeeded(&f, 1, HF_MS(4));
+    assert_at(&f, 0, HF_CALL_REPORT, 1);
+    assert_int_equal(outcome(&f)->provider, 1);
+    assert_int_equal(outcome(&f)->attempt, 1);
+    assert_int_equal(outcome(&f)->attempts, 2);
+  }
+}
+
+static void call__attempts_are_each_targets_own(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
+  struct hf_call_options o = chain(targets, 2);
+  o.retry.attempts = 2;
+  struct fixture f;
+  start_with(&f, &o);
+  for (unsigned attempt = 0; attempt < 4; attempt++) {
+    hf_time now = HF_SECONDS(attempt);
+    grant(&f, now);
+    sent(&f, attempt, true, now);
+    faulted(&f, attempt, http(500, -1), now);
+    assert_at(&f, 0, HF_CALL_REPORT, attempt / 2);
+    assert_int_equal(report(&f, 0)->deferred, attempt % 2 == 0);
+    if (attempt % 2 == 0)
+      timer(&f, now + HF_MS(500));
+  }
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 4);
+  assert_int_equal(outcome(&f)->provider, 1);
+}
+
+static void call__hints_bound_all_targets_together(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  o.hints.max_attempts = 1;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+
+  o.hints = (struct hf_call_hints){.stay = true};
+  start_with(&f, &o);
+  assert_true(f.call.waiter.may_wait); /* there is no other for it */
+  grant(&f, 0);
+  faulted(&f, 0, http(401, -1), 0);
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_UNAUTHORIZED, HF_EXECUTED_NO, 1);
+
+  o.hints = (struct hf_call_hints){0};
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  life(&f, 0, HF_SECONDS(19));
+  faulted(&f, 0, http(401, -1), HF_SECONDS(55) - HF_MS(9)); /* no time for another one */
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_UNAUTHORIZED, HF_EXECUTED_MAYBE, 1);
+}
+
+static void call__refusal_costs_nothing_while_a_target_is_left(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(READ_ONLY, 1)};
+  static const enum hf_denial reasons[] = {HF_DENIAL_BREAKER, HF_DENIAL_LIMIT, HF_DENIAL_BUDGET, HF_DENIAL_DOWN};
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    refuse(&f, reasons[i], HF_SECONDS(9), HF_EVIDENCE_NONE, 0);
+    ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
+    assert_at(&f, 0, HF_CALL_ACQUIRE, 1);
+    assert_int_equal(f.call.waiter.may_wait, reasons[i] != HF_DENIAL_BREAKER); /* which of two is open: see below */
+    grant(&f, 0);
+    succeeded(&f, 0, 0);
+    assert_int_equal(outcome(&f)->provider, 1);
+  }
+}
+
+static void call__last_target_is_tried_again_after_a_full_queue(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  assert_int_equal(f.acts.len, 0);
+  timer(&f, HF_SECONDS(1));
+  assert_at(&f, 0, HF_CALL_ACQUIRE, 1);
+}
+
+static void call__all_open_it_waits_where_half_open_comes_first(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time at[2];
+    enum hf_safety safety[2];
+    unsigned waits_at; /* 2: nowhere */
+  } rows[] = {
+      {{HF_SECONDS(30), HF_SECONDS(20)}, {HF_SAFETY_READ_ONLY, HF_SAFETY_READ_ONLY}, 1},
+      {{HF_SECONDS(20), HF_SECONDS(30)}, {HF_SAFETY_READ_ONLY, HF_SAFETY_READ_ONLY}, 0},
+      {{HF_SECONDS(20), HF_SECONDS(30)}, {HF_SAFETY_UNSAFE, HF_SAFETY_READ_ONLY}, 1},
+      {{HF_SECONDS(20), HF_SECONDS(30)}, {HF_SAFETY_UNSAFE, HF_SAFETY_UNSAFE}, 2},
+      {{HF_SECONDS(60), HF_SECONDS(70)}, {HF_SAFETY_READ_ONLY, HF_SAFETY_READ_ONLY}, 2},
+      {{HF_TIME_NEVER, HF_TIME_NEVER}, {HF_SAFETY_READ_ONLY, HF_SAFETY_READ_ONLY}, 2},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct hf_call_target targets[] = {{.safety = rows[i].safety[0]}, {.safety = rows[i].safety[1], .server = 1}};
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    refuse(&f, HF_DENIAL_BREAKER, rows[i].at[0], HF_EVIDENCE_NONE, 0);
+    refuse(&f, HF_DENIAL_BREAKER, rows[i].at[1], HF_EVIDENCE_NONE, 0);
+    if (rows[i].waits_at == 2) {
+      assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_BREAKER_OPEN, HF_EXECUTED_NO, 0);
+      hf_time soonest = rows[i].at[0] == HF_TIME_NEVER ? -1 : rows[i].at[0];
+      assert_int_equal(outcome(&f)->retry_after, soonest);
+      continue;
+    }
+    ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
+    assert_at(&f, 0, HF_CALL_ACQUIRE, rows[i].waits_at);
+    assert_true(f.call.waiter.may_wait);
+    refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(25), HF_EVIDENCE_NONE, HF_SECONDS(20)); /* the probe of another failed */
+    assert_int_equal(outcome(&f)->end, HF_CALL_END_REFUSED);
+  }
+}
+
+static void call__returns_to_a_breaker_that_its_own_repeats_opened(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  timer(&f, HF_MS(500));
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(10), HF_EVIDENCE_NONE, HF_MS(500));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_ACQUIRE); /* what was put off counts against the one that was left */
+  assert_at(&f, 0, HF_CALL_REPORT, 0);
+  assert_int_equal(report(&f, 0)->blame, HF_BLAME_TOOL);
+  assert_false(report(&f, 0)->deferred);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, HF_MS(500));
+  assert_at(&f, 0, HF_CALL_ACQUIRE, 0);
+  assert_true(f.call.waiter.may_wait);
+  assert_true(f.call.waiter.is_retry);
+  grant(&f, HF_SECONDS(10));
+  succeeded(&f, 1, HF_SECONDS(11));
+  assert_int_equal(outcome(&f)->provider, 0);
+}
+
+static struct hf_call_options keyed(struct hf_call_target *target, hf_time until) {
+  *target = (struct hf_call_target){.safety = HF_SAFETY_KEYED, .keyed_until = until};
+  struct hf_call_options o = chain(target, 1);
+  o.retry.jitter = HF_RETRY_JITTER_NONE; /* the first pause is 500 ms */
+  return o;
+}
+
+static void call__key_is_trusted_until_the_server_forgets_it(void **state) {
+  (void)state;
+  struct hf_call_target target;
+  struct fixture f;
+  struct hf_call_options o = keyed(&target, HF_MS(500));
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0); /* would begin just too late */
+  assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+
+  o = keyed(&target, HF_MS(501));
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT);
+  assert_int_equal(hf_call_deadline(&f.call), HF_MS(500));
+  timer(&f, HF_MS(501)); /* a slow loop */
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+  assert_int_equal(report(&f, 0)->blame, HF_BLAME_TOOL);
+  assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+
+  o = keyed(&target, HF_SECONDS(3));
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  timer(&f, HF_MS(500));
+  struct hf_call_event event = {.kind = HF_CALL_PERMIT_GRANTED};
+  step(&f, event, HF_SECONDS(3)); /* a long queue: the permit goes back */
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_REPORT, HF_CALL_FINISH);
+  assert_int_equal(report(&f, 0)->blame, HF_BLAME_NOBODY);
+  assert_int_equal(outcome(&f)->end, HF_CALL_END_UNSAFE);
+}
+
+static void call__repeat_under_a_key_must_be_out_in_time(void **state) {
+  (void)state;
+  for (int complete = 0; complete < 2; complete++) {
+    struct hf_call_target target;
+    struct fixture f;
+    struct hf_call_options o = keyed(&target, HF_SECONDS(2));
+    start_with(&f, &o);
+    grant(&f, 0);
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2)); /* to connect: the first needs no key */
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, http(500, -1), 0);
+    timer(&f, HF_MS(500));
+    grant(&f, HF_MS(500));
+    sent(&f, 1, complete, HF_MS(600));
+    if (complete) {
+      assert_int_equal(hf_call_deadline(&f.call), HF_MS(20500));
+      continue;
+    }
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2));
+    timer(&f, HF_SECONDS(2));
+    ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+    assert_int_equal(report(&f, 1)->blame, HF_BLAME_NOBODY);
+    assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 2);
+  }
+}
+
+static const struct hf_call_target hedged[] = {
+    {.safety = HF_SAFETY_READ_ONLY, .harmless = true, .hedged = true},
+    {.safety = HF_SAFETY_READ_ONLY, .harmless = true, .server = 1},
+};
+
+static void grant_hedged(struct fixture *f, hf_time now, hf_time hedge_after) {
+  struct hf_call_event event = {.kind = HF_CALL_PERMIT_GRANTED};
+  event.granted.permit = (struct hf_permit){.holds_slot = true, .hedge_after = hedge_after};
+  step(f, event, now);
+  ASSERT_ACTIONS(f, HF_CALL_START_ATTEMPT);
+}
+
+/* Up to two in flight: at 0, and at 200 ms. */
+static void two_in_flight(struct fixture *f, size_t targets) {
+  struct hf_call_options o = chain(hedged, targets);
+  start_with(f, &o);
+  grant_hedged(f, 0, HF_MS(200));
+  assert_false(f->acts.items[0].start.hedge);
+  sent(f, 0, true, HF_MS(1));
+  assert_int_equal(hf_call_deadline(&f->call), HF_MS(200));
+  timer(f, HF_MS(200));
+  ASSERT_ACTIONS(f, HF_CALL_ACQUIRE);
+  assert_true(f->call.waiter.is_retry);
+  assert_false(f->call.waiter.may_wait);
+  grant_hedged(f, HF_MS(200), HF_MS(200));
+  assert_true(f->acts.items[0].start.hedge);
+  assert_int_equal(f->acts.items[0].start.attempt, 1);
+  sent(f, 1, true, HF_MS(201));
+  assert_int_equal(hf_call_deadline(&f->call), HF_SECONDS(20)); /* no third one */
+}
+
+static void call__first_answer_of_two_wins(void **state) {
+  (void)state;
+  for (unsigned winner = 0; winner < 2; winner++) {
+    struct fixture f;
+    two_in_flight(&f, 1);
+    succeeded(&f, winner, HF_MS(300));
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+    assert_int_equal(report(&f, 0)->blame, HF_BLAME_SUCCESS);
+    assert_int_equal(report(&f, 0)->latency, winner == 0 ? HF_MS(300) : HF_MS(100));
+    assert_int_equal(f.acts.items[1].abort.attempt, 1 - winner);
+    assert_int_equal(f.acts.items[1].abort.reason, HF_ABORT_HEDGED);
+    assert_int_equal(report(&f, 2)->blame, HF_BLAME_NOBODY);
+    assert_int_equal(report(&f, 2)->latency, -1);
+    assert_true(report(&f, 2)->permit.holds_slot);
+    assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_YES, 2);
+    assert_int_equal(outcome(&f)->attempt, winner);
+  }
+}
+
+static void call__one_of_two_fails_and_the_other_goes_on(void **state) {
+  (void)state;
+  struct fixture f;
+  two_in_flight(&f, 1);
+  faulted(&f, 0, http(500, -1), HF_MS(300));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT);
+  assert_true(report(&f, 0)->deferred);
+  succeeded(&f, 1, HF_MS(400));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH); /* the call counts once, as a success */
+  assert_int_equal(report(&f, 0)->blame, HF_BLAME_SUCCESS);
+
+  two_in_flight(&f, 1);
+  faulted(&f, 1, http(500, -1), HF_MS(300));
+  faulted(&f, 0, http(500, -1), HF_MS(400)); /* one try is over */
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT);
+  assert_true(report(&f, 0)->deferred);
+  timer(&f, HF_SECONDS(1));
+  grant_hedged(&f, HF_SECONDS(1), HF_MS(200));
+  sent(&f, 2, false, HF_SECONDS(1));
+  assert_int_equal(hf_call_deadline(&f.call), HF_MS(1200)); /* the next try has a hedge of its own */
+}
+
+static void call__final_fault_of_one_ends_both(void **state) {
+  (void)state;
+  for (size_t targets = 1; targets <= 2; targets++) {
+    struct fixture f;
+    two_in_flight(&f, targets);
+    faulted(&f, 1, http(401, -1), HF_MS(300));
+    assert_at(&f, 0, HF_CALL_ABORT_ATTEMPT, 0);
+    assert_int_equal(f.acts.items[0].abort.attempt, 0);
+    assert_int_equal(report(&f, 1)->blame, HF_BLAME_NOBODY);
+    assert_int_equal(report(&f, 2)->blame, HF_BLAME_NOBODY);
+    assert_int_equal(f.acts.len, 4);
+    if (targets == 2) {
+      assert_at(&f, 3, HF_CALL_ACQUIRE, 1);
+    } else {
+      assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_UNAUTHORIZED, HF_EXECUTED_MAYBE, 2); /* the other may have run */
+      assert_int_equal(outcome(&f)->attempt, 1);
+    }
+  }
+}
+
+static void call__two_that_hang_count_once(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = chain(hedged, 1);
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_SECONDS(1));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_SECONDS(1));
+  grant_hedged(&f, HF_SECONDS(1), HF_SECONDS(1));
+  sent(&f, 1, true, HF_SECONDS(1));
+  timer(&f, HF_SECONDS(55));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+  assert_int_equal(report(&f, 1)->blame, HF_BLAME_TOOL);
+  assert_int_equal(report(&f, 3)->blame, HF_BLAME_NOBODY);
+}
+
+static void call__hedges_only_where_it_is_worth_it(void **state) {
+  (void)state;
+  static const struct row {
+    bool harmless, hedged;
+    hf_time after;
+    unsigned max_attempts;
+    hf_time due;
+  } rows[] = {
+      {true, true, HF_SECONDS(1), 0, HF_SECONDS(1)},
+      {true, true, HF_SECONDS(1), 2, HF_SECONDS(1)},
+      {true, true, HF_SECONDS(1), 1, HF_SECONDS(55)},
+      {true, true, HF_TIME_NEVER, 0, HF_SECONDS(20)},
+      {true, false, HF_SECONDS(1), 0, HF_SECONDS(20)},
+      {false, true, HF_SECONDS(1), 0, HF_SECONDS(20)},
+      {true, true, HF_SECONDS(55) - HF_MS(9), 0, HF_SECONDS(20)},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_call_target target = {
+        .safety = HF_SAFETY_READ_ONLY, .harmless = rows[i].harmless, .hedged = rows[i].hedged};
+    struct hf_call_options o = chain(&target, 1);
+    struct fixture f;
+    o.hints.max_attempts = rows[i].max_attempts;
+    start_with(&f, &o);
+    grant_hedged(&f, 0, rows[i].after);
+    sent(&f, 0, true, 0);
+    assert_int_equal(hf_call_deadline(&f.call), rows[i].due);
+  }
+}
+
+static void call__refused_hedge_is_no_hedge(void **state) {
+  (void)state;
+  static const enum hf_denial reasons[] = {HF_DENIAL_BREAKER, HF_DENIAL_LIMIT, HF_DENIAL_BUDGET, HF_DENIAL_DOWN};
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+    struct hf_call_options o = chain(hedged, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    grant_hedged(&f, 0, HF_MS(200));
+    sent(&f, 0, true, 0);
+    timer(&f, HF_MS(200));
+    refuse(&f, reasons[i], HF_SECONDS(5), HF_EVIDENCE_NONE, HF_MS(200));
+    assert_int_equal(f.acts.len, 0);
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20));
+    succeeded(&f, 0, HF_MS(300));
+    assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_YES, 1);
+  }
+}
+
+static void call__hedge_that_is_not_needed_is_withdrawn(void **state) {
+  (void)state;
+  struct hf_call_options o = chain(hedged, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_MS(200));
+  succeeded(&f, 0, HF_MS(210));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_WITHDRAW, HF_CALL_FINISH);
+
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_MS(200));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED}, HF_MS(210)); /* a person is slow, not the server */
+  ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW);
+  timer(&f, HF_SECONDS(100));
+  assert_int_equal(f.acts.len, 0);
+}
+
+static void call__waiting_for_a_person_is_not_slow(void **state) {
+  (void)state;
+  struct hf_call_options o = chain(hedged, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED}, HF_MS(100));
+  timer(&f, HF_SECONDS(50));
+  assert_int_equal(f.acts.len, 0);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED}, HF_SECONDS(100));
+  assert_int_equal(hf_call_deadline(&f.call), HF_MS(100100));
+  succeeded(&f, 0, HF_MS(100050));
+  assert_int_equal(report(&f, 0)->latency, HF_MS(150));
+}
+
+/* The grant was on its way when the hedge was withdrawn; the next acquire is at another target. */
+static void call__answer_to_a_withdrawn_acquire_is_not_taken_for_the_next(void **state) {
+  (void)state;
+  for (int granted = 0; granted < 2; granted++) {
+    struct hf_call_options o = chain(hedged, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    grant_hedged(&f, 0, HF_MS(200));
+    sent(&f, 0, true, 0);
+    timer(&f, HF_MS(200));
+    f.call.waiter.queued = false; /* answered: the event is in the owner's queue */
+    faulted(&f, 0, http(401, -1), HF_MS(200));
+    ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_REPORT);
+    if (granted) {
+      struct hf_call_event event = {.kind = HF_CALL_PERMIT_GRANTED};
+      event.granted.permit.tool_generation = 77;
+      step(&f, event, HF_MS(200));
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_ACQUIRE);
+      assert_at(&f, 0, HF_CALL_REPORT, 0);
+      assert_int_equal(report(&f, 0)->permit.tool_generation, 77);
+      assert_int_equal(report(&f, 0)->blame, HF_BLAME_NOBODY);
+      assert_at(&f, 1, HF_CALL_ACQUIRE, 1);
+    } else {
+      refuse(&f, HF_DENIAL_BUDGET, HF_TIME_NEVER, HF_EVIDENCE_NONE, HF_MS(200));
+      ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
+      assert_at(&f, 0, HF_CALL_ACQUIRE, 1);
+    }
+    grant_hedged(&f, HF_MS(200), HF_TIME_NEVER);
+    succeeded(&f, 1, HF_MS(250));
+    assert_int_equal(outcome(&f)->provider, 1);
+  }
+}
+
+static void call__only_a_success_has_a_latency(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  succeeded(&f, 0, HF_MS(30));
+  assert_int_equal(report(&f, 0)->latency, HF_MS(30));
+  running(&f, HF_SAFETY_READ_ONLY);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_ATTEMPT_DONE, .done.result = HF_ATTEMPT_PENDING}, HF_MS(30));
+  assert_int_equal(report(&f, 0)->latency, -1);
+  running(&f, HF_SAFETY_UNSAFE);
+  faulted(&f, 0, http(500, -1), HF_MS(30));
+  assert_int_equal(report(&f, 0)->latency, -1);
+}
+
+static struct hf_call_target checked(hf_time settle) {
+  return (struct hf_call_target){.safety = HF_SAFETY_UNSAFE, .check_time = HF_SECONDS(5), .settle = settle};
+}
+
+/* Up to an unsafe attempt whose answer was lost at 1 s. */
+static void answer_lost(struct fixture *f, hf_time settle, bool child_dead, enum hf_letter_policy letters) {
+  struct hf_call_target target = checked(settle);
+  struct hf_call_options o = chain(&target, 1);
+  o.letters = letters;
+  start_with(f, &o);
+  grant(f, 0);
+  sent(f, 0, true, 0);
+  struct hf_evidence broke = HF_EVIDENCE(HF_EVIDENCE_BROKE);
+  broke.child_dead = child_dead;
+  faulted(f, 0, broke, HF_SECONDS(1));
+  assert_true(report(f, 0)->deferred);
+}
+
+static void say(struct fixture *f, enum hf_check check, hf_time now) {
+  step(f, (struct hf_call_event){.kind = HF_CALL_CHECKED, .check = check}, now);
+}
+
+static void call__check_says_what_became_of_a_lost_answer(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time settle;
+    bool child_dead;
+    hf_time asked; /* when */
+    enum hf_check said;
+    enum hf_call_end end; /* HF_CALL_END_ANSWERED: it is tried again */
+    enum hf_executed executed;
+  } rows[] = {
+      {0, false, HF_SECONDS(1), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
+      {0, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
+      {0, false, HF_SECONDS(1), HF_CHECK_UNKNOWN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
+      {HF_SECONDS(10), false, HF_SECONDS(11), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
+      {HF_SECONDS(10), false, HF_SECONDS(11), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
+      {HF_SECONDS(10), true, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
+      /* it does not settle in time: 49 s and the check's own 5 s fit, more does not */
+      {HF_SECONDS(49), false, HF_SECONDS(50), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
+      {HF_SECONDS(49) + 1, false, HF_SECONDS(1), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
+      {HF_SECONDS(49) + 1, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
+      {HF_TIME_NEVER, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
+      {HF_TIME_NEVER, true, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture f;
+    answer_lost(&f, rows[i].settle, rows[i].child_dead, HF_LETTER_OFF);
+    if (rows[i].asked > HF_SECONDS(1)) {
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT);
+      assert_int_equal(hf_call_deadline(&f.call), rows[i].asked);
+      timer(&f, rows[i].asked);
+    }
+    const struct hf_call_action *check = &f.acts.items[f.acts.len - 1];
+    assert_int_equal(check->kind, HF_CALL_CHECK);
+    assert_int_equal(check->check_by, rows[i].asked + HF_SECONDS(5));
+    assert_int_equal(hf_call_deadline(&f.call), check->check_by);
+    say(&f, rows[i].said, rows[i].asked + HF_MS(10));
+    if (rows[i].end == HF_CALL_END_ANSWERED) {
+      assert_int_equal(f.acts.len, 0);
+      assert_int_equal(f.call.executed, HF_EXECUTED_NO);
+      timer(&f, rows[i].asked + HF_MS(600));
+      assert_true(f.call.waiter.is_retry);
+      grant(&f, rows[i].asked + HF_MS(600));
+      succeeded(&f, 1, rows[i].asked + HF_MS(700));
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+      assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_YES, 2);
+    } else {
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH); /* the lost answer counts against the tool */
+      assert_int_equal(report(&f, 0)->blame, HF_BLAME_TOOL);
+      assert_outcome(&f, rows[i].end, HF_FAULT_BROKE, rows[i].executed, 1);
+      assert_int_equal(outcome(&f)->source, HF_SOURCE_LIVE);
+    }
+  }
+}
+
+static void call__check_that_is_not_answered_is_given_up(void **state) {
+  (void)state;
+  struct fixture f;
+  answer_lost(&f, 0, false, HF_LETTER_UNSAFE);
+  timer(&f, HF_SECONDS(6));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_CHECK, HF_CALL_REPORT, HF_CALL_DEAD_LETTER);
+  say(&f, HF_CHECK_RAN, HF_SECONDS(6)); /* late */
+  assert_int_equal(f.acts.len, 0);
+}
+
+static void call__check_after_the_last_attempt_moves_on_or_ends(void **state) {
+  (void)state;
+  for (size_t targets = 1; targets <= 2; targets++) {
+    struct hf_call_target both[] = {checked(0), OF(UNSAFE, 1)};
+    struct hf_call_options o = chain(both, targets);
+    struct fixture f;
+    o.retry.attempts = 1;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), 0);
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_CHECK);
+    say(&f, HF_CHECK_DID_NOT_RUN, HF_MS(1));
+    assert_int_equal(report(&f, 0)->blame, HF_BLAME_TOOL);
+    if (targets == 2)
+      assert_at(&f, 1, HF_CALL_ACQUIRE, 1);
+    else
+      assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_BROKE, HF_EXECUTED_NO, 1);
+  }
+}
+
+static void call__conflict_is_checked_and_not_repeated(void **state) {
+  (void)state;
+  struct hf_call_target target = checked(0);
+  struct hf_call_options o = chain(&target, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(409, -1), 0);
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_CHECK);
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_MS(1));
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_CONFLICT, HF_EXECUTED_NO, 1);
+}
+
+static void call__time_for_the_check_is_kept(void **state) {
+  (void)state;
+  struct hf_call_target target = checked(0);
+  struct hf_call_options o = chain(&target, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(50));
+  timer(&f, HF_SECONDS(50));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_CHECK);
+  assert_int_equal(f.acts.items[0].abort.reason, HF_ABORT_ATTEMPT);
+  assert_int_equal(f.acts.items[2].check_by, HF_SECONDS(55));
+
+  o.hints.deadline = HF_SECONDS(4); /* less than twice the check's time: half of it */
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2));
+  timer(&f, HF_SECONDS(2));
+  assert_int_equal(f.acts.items[2].check_by, HF_SECONDS(4));
+
+  target =
+      (struct hf_call_target){.safety = HF_SAFETY_KEYED, .keyed_until = HF_SECONDS(50), .check_time = HF_SECONDS(5)};
+  o = chain(&target, 1);
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(50)); /* by then the key says nothing */
+  target.keyed_until = HF_SECONDS(51);
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
+}
+
+static void offer(struct fixture *f, enum hf_source source, hf_time now) {
+  struct hf_call_event event = {.kind = HF_CALL_DEGRADED};
+  event.degraded.source = source;
+  event.degraded.age = HF_SECONDS(7);
+  step(f, event, now);
+}
+
+/* One attempt that fails like that, of a call that has another answer and writes down all it may. */
+static void call__what_is_degraded_and_what_is_written_down(void **state) {
+  (void)state;
+  static const struct row {
+    struct hf_evidence evidence;
+    bool complete;
+    enum hf_safety safety;
+    bool degrades;
+    bool written_of_effects; /* HF_LETTER_UNSAFE */
+    bool written;            /* HF_LETTER_ALL */
+  } rows[] = {
+      {{HF_EVIDENCE_HTTP_STATUS, 500, .retry_after = -1}, true, HF_SAFETY_READ_ONLY, true, false, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 500, .retry_after = -1}, true, HF_SAFETY_IDEMPOTENT, false, true, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 500, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, true, true},
+      {{HF_EVIDENCE_CONNECT_REFUSED, .retry_after = -1}, false, HF_SAFETY_UNSAFE, true, true, true},
+      {{HF_EVIDENCE_NO_SUCH_HOST, .retry_after = -1}, false, HF_SAFETY_READ_ONLY, true, false, true},
+      {{HF_EVIDENCE_NO_SUCH_HOST, .retry_after = -1}, false, HF_SAFETY_UNSAFE, true, true, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 429, .retry_after = HF_SECONDS(90)}, true, HF_SAFETY_READ_ONLY, true, false, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 401, .retry_after = -1}, true, HF_SAFETY_READ_ONLY, false, false, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 403, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, true, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 422, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, false, false},
+      {{HF_EVIDENCE_HTTP_STATUS, 405, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, false, false},
+      {{HF_EVIDENCE_HTTP_STATUS, 409, .retry_after = -1}, true, HF_SAFETY_READ_ONLY, false, false, false},
+      {{HF_EVIDENCE_HTTP_STATUS, 409, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, true, true},
+      {{HF_EVIDENCE_HTTP_STATUS, 302, .retry_after = -1}, true, HF_SAFETY_READ_ONLY, true, false, true},
+      {{HF_EVIDENCE_TOOL_ERROR, .retry_after = -1}, true, HF_SAFETY_READ_ONLY, false, false, false},
+      {{HF_EVIDENCE_TOOL_ERROR, .retry_after = -1}, true, HF_SAFETY_UNSAFE, false, false, false},
+      {{HF_EVIDENCE_TOOL_ERROR, .retry_after = -1, .matches_transient = true},
+       true,
+       HF_SAFETY_READ_ONLY,
+       true,
+       false,
+       true},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int letters = HF_LETTER_OFF; letters <= HF_LETTER_ALL; letters++) {
+      struct hf_call_options o = options(rows[i].safety);
+      struct fixture f;
+      o.retry.attempts = 1;
+      o.degrades = true;
+      o.letters = (enum hf_letter_policy)letters;
+      start_with(&f, &o);
+      grant(&f, 0);
+      sent(&f, 0, rows[i].complete, 0);
+      faulted(&f, 0, rows[i].evidence, HF_MS(2));
+      if (rows[i].degrades) {
+        ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_DEGRADE);
+        assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
+        offer(&f, HF_SOURCE_LIVE, HF_MS(3)); /* there is nothing */
+      }
+      bool written = letters == HF_LETTER_ALL ? rows[i].written : letters && rows[i].written_of_effects;
+      enum hf_call_action_kind last = f.acts.items[f.acts.len - 1].kind;
+      assert_int_equal(last, written ? HF_CALL_DEAD_LETTER : HF_CALL_FINISH);
+      if (written)
+        step(&f, (struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = true}, HF_MS(9));
+      assert_int_equal(outcome(&f)->letter, written ? HF_LETTER_WRITTEN : HF_LETTER_NONE);
+      assert_int_equal(outcome(&f)->source, HF_SOURCE_LIVE);
+    }
+  }
+}
+
+static void call__degraded_answer_keeps_the_fault_and_says_its_source(void **state) {
+  (void)state;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  struct fixture f;
+  o.retry.attempts = 1;
+  o.degrades = true;
+  o.letters = HF_LETTER_ALL;
+  for (int source = HF_SOURCE_CACHE; source <= HF_SOURCE_DEGRADED; source++) {
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, http(500, -1), 0);
+    offer(&f, (enum hf_source)source, HF_MS(1));
+    ASSERT_ACTIONS(&f, HF_CALL_FINISH); /* and no letter */
+    assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+    assert_int_equal(outcome(&f)->source, source);
+    assert_int_equal(outcome(&f)->age, HF_SECONDS(7));
+    assert_int_equal(outcome(&f)->letter, HF_LETTER_NONE);
+  }
+}
+
+static void call__other_answer_is_waited_for_until_the_deadline(void **state) {
+  (void)state;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  struct fixture f;
+  o.retry.attempts = 1;
+  o.degrades = true;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  timer(&f, HF_SECONDS(55));
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+  offer(&f, HF_SOURCE_CACHE, HF_SECONDS(55)); /* late */
+  assert_int_equal(f.acts.len, 0);
+
+  start_with(&f, &o); /* also at the deadline itself, if it is there at once */
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  timer(&f, HF_SECONDS(55));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_DEGRADE);
+  offer(&f, HF_SOURCE_CACHE, HF_SECONDS(55));
+  assert_outcome(&f, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, HF_EXECUTED_MAYBE, 1);
+  assert_int_equal(outcome(&f)->source, HF_SOURCE_CACHE);
+}
+
+static void call__letter_is_waited_for_but_not_for_ever(void **state) {
+  (void)state;
+  struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+  struct fixture f;
+  o.letters = HF_LETTER_UNSAFE;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  timer(&f, HF_SECONDS(55));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_DEAD_LETTER);
+  assert_int_equal(f.acts.items[2].outcome.end, HF_CALL_END_DEADLINE);
+  assert_int_equal(f.acts.items[2].outcome.executed, HF_EXECUTED_MAYBE);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(57));
+  timer(&f, HF_SECONDS(57));
+  assert_int_equal(outcome(&f)->letter, HF_LETTER_FAILED);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = true}, HF_SECONDS(57)); /* late */
+  assert_int_equal(f.acts.len, 0);
+
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  timer(&f, HF_SECONDS(55));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = false}, HF_SECONDS(56));
+  assert_int_equal(outcome(&f)->letter, HF_LETTER_FAILED);
+}
+
+static void call__cancelled_call_is_written_down_if_its_effect_is_unknown(void **state) {
+  (void)state;
+  static const struct row {
+    enum hf_safety safety;
+    bool complete;
+    bool written;
+  } rows[] = {
+      {HF_SAFETY_UNSAFE, true, true},
+      {HF_SAFETY_IDEMPOTENT, true, true},
+      {HF_SAFETY_UNSAFE, false, false},
+      {HF_SAFETY_READ_ONLY, true, false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_call_options o = options(rows[i].safety);
+    struct fixture f;
+    o.letters = HF_LETTER_ALL;
+    o.degrades = true; /* nobody is there for it */
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, rows[i].complete, 0);
+    cancel(&f, HF_MS(5));
+    assert_int_equal(f.acts.items[f.acts.len - 1].kind, rows[i].written ? HF_CALL_DEAD_LETTER : HF_CALL_FINISH);
+    if (!rows[i].written)
+      continue;
+    cancel(&f, HF_MS(6));
+    assert_int_equal(f.acts.len, 0);
+    step(&f, (struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = true}, HF_MS(7));
+    assert_outcome(&f, HF_CALL_END_CANCELLED, HF_FAULT_CANCELLED, HF_EXECUTED_MAYBE, 1);
+  }
+}
+
+static void call__cancel_ends_a_check_and_what_comes_after_it(void **state) {
+  (void)state;
+  struct fixture f;
+  answer_lost(&f, HF_SECONDS(10), false, HF_LETTER_OFF);
+  cancel(&f, HF_SECONDS(2));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+  assert_outcome(&f, HF_CALL_END_CANCELLED, HF_FAULT_CANCELLED, HF_EXECUTED_MAYBE, 1);
+
+  answer_lost(&f, 0, false, HF_LETTER_UNSAFE);
+  cancel(&f, HF_SECONDS(2));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_CHECK, HF_CALL_REPORT, HF_CALL_DEAD_LETTER);
+
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  o.retry.attempts = 1;
+  o.degrades = true;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  cancel(&f, HF_MS(1));
+  ASSERT_ACTIONS(&f, HF_CALL_FINISH);
+  assert_outcome(&f, HF_CALL_END_CANCELLED, HF_FAULT_CANCELLED, HF_EXECUTED_MAYBE, 1);
+}
+
+static void call__priority_goes_into_the_queue(void **state) {
+  (void)state;
+  static const unsigned rows[][2] = {{0, HF_PRIORITY_MIDDLE}, {1, 1}, {5, 5}, {6, HF_PRIORITY_LAST}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+    struct fixture f;
+    o.priority = rows[i][0];
+    start_with(&f, &o);
+    assert_int_equal(f.call.waiter.priority, rows[i][1]);
+  }
+}
+
+/* The longest list that a step can give: everything that can be under way is, and it ends. */
+static void call__longest_list_of_actions_fits(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = chain(hedged, 1);
+  o.letters = HF_LETTER_ALL;
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0); /* deferred */
+  timer(&f, HF_MS(500));
+  grant_hedged(&f, HF_MS(500), HF_MS(200));
+  sent(&f, 1, true, HF_MS(500));
+  timer(&f, HF_MS(700));
+  grant_hedged(&f, HF_MS(700), HF_MS(200));
+  sent(&f, 2, true, HF_MS(700));
+  timer(&f, HF_SECONDS(60));
+  assert_true(f.acts.len <= HF_CALL_ACTIONS_MAX - 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -621,6 +1548,38 @@ int main(void) {
       cmocka_unit_test(call__clock_that_goes_back_does_no_harm),
       cmocka_unit_test(call__events_that_cannot_be_are_refused),
       cmocka_unit_test(call__same_seed_same_pauses),
+      cmocka_unit_test(call__moves_on_only_where_no_effect_can_happen_twice),
+      cmocka_unit_test(call__attempts_are_each_targets_own),
+      cmocka_unit_test(call__hints_bound_all_targets_together),
+      cmocka_unit_test(call__refusal_costs_nothing_while_a_target_is_left),
+      cmocka_unit_test(call__last_target_is_tried_again_after_a_full_queue),
+      cmocka_unit_test(call__all_open_it_waits_where_half_open_comes_first),
+      cmocka_unit_test(call__returns_to_a_breaker_that_its_own_repeats_opened),
+      cmocka_unit_test(call__key_is_trusted_until_the_server_forgets_it),
+      cmocka_unit_test(call__repeat_under_a_key_must_be_out_in_time),
+      cmocka_unit_test(call__first_answer_of_two_wins),
+      cmocka_unit_test(call__one_of_two_fails_and_the_other_goes_on),
+      cmocka_unit_test(call__final_fault_of_one_ends_both),
+      cmocka_unit_test(call__two_that_hang_count_once),
+      cmocka_unit_test(call__hedges_only_where_it_is_worth_it),
+      cmocka_unit_test(call__refused_hedge_is_no_hedge),
+      cmocka_unit_test(call__hedge_that_is_not_needed_is_withdrawn),
+      cmocka_unit_test(call__waiting_for_a_person_is_not_slow),
+      cmocka_unit_test(call__answer_to_a_withdrawn_acquire_is_not_taken_for_the_next),
+      cmocka_unit_test(call__only_a_success_has_a_latency),
+      cmocka_unit_test(call__check_says_what_became_of_a_lost_answer),
+      cmocka_unit_test(call__check_that_is_not_answered_is_given_up),
+      cmocka_unit_test(call__check_after_the_last_attempt_moves_on_or_ends),
+      cmocka_unit_test(call__conflict_is_checked_and_not_repeated),
+      cmocka_unit_test(call__time_for_the_check_is_kept),
+      cmocka_unit_test(call__what_is_degraded_and_what_is_written_down),
+      cmocka_unit_test(call__degraded_answer_keeps_the_fault_and_says_its_source),
+      cmocka_unit_test(call__other_answer_is_waited_for_until_the_deadline),
+      cmocka_unit_test(call__letter_is_waited_for_but_not_for_ever),
+      cmocka_unit_test(call__cancelled_call_is_written_down_if_its_effect_is_unknown),
+      cmocka_unit_test(call__cancel_ends_a_check_and_what_comes_after_it),
+      cmocka_unit_test(call__priority_goes_into_the_queue),
+      cmocka_unit_test(call__longest_list_of_actions_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
