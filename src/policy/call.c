@@ -314,8 +314,8 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
   call->end = HF_CALL_END_ANSWERED;
   call->provider = call->target;
   call->last_attempt = a->index;
+  hf_orders_withdraw(call, out); /* before the slot goes back, lest it be granted to this one */
   hf_orders_report(call, a, HF_BLAME_SUCCESS, latency, out);
-  hf_orders_withdraw(call, out);
   struct hf_attempt *other = other_than(call, a);
   if (other)
     lose(call, other, out);

@@ -1057,7 +1057,7 @@ static void call__hedge_that_is_not_needed_is_withdrawn(void **state) {
   sent(&f, 0, true, 0);
   timer(&f, HF_MS(200));
   succeeded(&f, 0, HF_MS(210));
-  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_WITHDRAW, HF_CALL_FINISH);
+  ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_REPORT, HF_CALL_FINISH);
 
   start_with(&f, &o);
   grant_hedged(&f, 0, HF_MS(200));
