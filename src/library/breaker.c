@@ -27,12 +27,3 @@ bool hf_breaker_acquire(struct hf_breaker *breaker, hf_time now, hf_time lease_e
   *ret_generation = breaker->generation;
   return true;
 }
-
-void hf_breaker_view(const struct hf_breaker *breaker, struct hf_breaker_view *ret_view) {
-  *ret_view = (struct hf_breaker_view){
-      .state = breaker->state,
-      .generation = breaker->generation,
-      .consecutive = breaker->consecutive,
-      .until = breaker->open_until,
-  };
-}

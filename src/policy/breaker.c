@@ -181,3 +181,12 @@ const char *hf_breaker_state_name(enum hf_breaker_state state) {
   }
   return "unknown";
 }
+
+void hf_breaker_view(const struct hf_breaker *breaker, struct hf_breaker_view *ret_view) {
+  *ret_view = (struct hf_breaker_view){
+      .state = breaker->state,
+      .generation = breaker->generation,
+      .consecutive = breaker->consecutive,
+      .until = breaker->open_until,
+  };
+}
