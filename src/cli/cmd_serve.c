@@ -36,6 +36,7 @@ static int load_and_run(const struct hf_args *args, struct hf_app_options *optio
 int hf_cmd_serve(const struct hf_args *args) {
   struct hf_app_options options = {
       .front = HF_APP_HTTP,
+      .state = args->state,
       .config = {.instance = HF_INSTANCE_SHARED,
                  .listens = true,
                  .listen = args->listen,
@@ -48,6 +49,7 @@ int hf_cmd_serve(const struct hf_args *args) {
 int hf_cmd_stdio(const struct hf_args *args) {
   struct hf_app_options options = {
       .front = HF_APP_STDIO,
+      .state = args->state,
       .config = {.instance = HF_INSTANCE_SESSION, .log_level = args->log_level, .log_format = args->log_format},
   };
   return load_and_run(args, &options);
@@ -57,6 +59,7 @@ int hf_cmd_wrap(const struct hf_args *args) {
   const struct hf_app_options options = {
       .front = HF_APP_STDIO,
       .single = true,
+      .state = args->state,
       .config = {.instance = HF_INSTANCE_SESSION, .log_level = args->log_level, .log_format = args->log_format},
   };
   struct hf_settings *settings = NULL;

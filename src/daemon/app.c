@@ -6,8 +6,10 @@
 #include "daemon/control.h"
 #include "daemon/loop.h"
 #include "daemon/pages.h"
+#include "daemon/state.h"
 #include "front/http.h"
 #include "front/stdio.h"
+#include "store/store.h"
 #include "upstream/factory.h"
 #include "upstream/reaper.h"
 
@@ -34,6 +36,7 @@ struct hf_app {
   struct hf_reaper *reaper;
   struct hf_factory *factory;
   struct hf_gateway *gateway;
+  struct hf_store *store;
   struct hf_console *console;
   struct hf_control *control;
   struct hf_front_http *http;
@@ -100,6 +103,8 @@ static int reload(void *context, struct hf_error *reterr) {
   }
   if (app->http)
     hf_front_http_reload(app->http, settings);
+  if (app->store && hf_store_reload(app->store, &settings->store) < 0)
+    hf_log_event(app->log, HF_LOG_WARN, "the store keeps its old settings", HF_LOG_STR("file", hf_str_from(path)));
   hf_log_set(app->log, settings->log_level, settings->log_format);
   if (moved && app->http)
     hf_log_event(app->log, HF_LOG_WARN, "the new listen address takes effect at the next start",
@@ -138,13 +143,19 @@ static void on_control_answer(void *context, struct hf_str answer) {
   hf_control_answer(context, answer);
 }
 
+static void on_control_line(void *context, struct hf_str line) {
+  hf_control_tell(context, line);
+}
+
 static int on_control_ask(void *context, struct hf_control_peer *peer, struct hf_str question, void **ret_ask) {
   struct hf_app *app = context;
   struct hf_console_ask *ask;
   int r = hf_console_ask(app->console, question, on_control_answer, peer, &ask);
-  if (r == 0)
-    *ret_ask = ask;
-  return r;
+  if (r < 0)
+    return r;
+  hf_console_listen(ask, on_control_line);
+  *ret_ask = ask;
+  return 0;
 }
 
 static void on_control_gone(void *context, void *ask) {
@@ -162,6 +173,22 @@ static void start_control(struct hf_app *app) {
   if (path && hf_control_new(&app->uv, path, &handler, &app->control, &error) == 0)
     return;
   hf_log_event(app->log, HF_LOG_WARN, "no control socket", HF_LOG_STR("reason", hf_str_from(error.text)));
+}
+
+/* Calls are answered without one as well, so it is no reason to stop: but what fails is not kept, and nobody knows
+ * afterwards what a gateway that died was about to do. */
+static void start_store(struct hf_app *app) {
+  struct hf_error error = {0};
+  if (!app->settings->store.enabled || app->options.front == HF_APP_NONE)
+    return;
+  HF_CLEANUP_FREE char *path = hf_state_path(app->options.state, HF_STATE_DATABASE);
+  const struct hf_store_options options = {
+      .uv = &app->uv, .loop = &app->loop, .path = path, .settings = &app->settings->store};
+  if (path && hf_store_new(&options, &app->store, &error) == 0)
+    hf_gateway_use_store(app->gateway, app->store);
+  else
+    hf_log_event(app->log, HF_LOG_ERROR, "no store: dead letters and intents will not be kept",
+                 HF_LOG_STR("path", hf_str_from(path ? path : "")), HF_LOG_STR("reason", hf_str_from(error.text)));
 }
 
 static void on_client_gone(void *context) {
@@ -246,6 +273,7 @@ static int start(struct hf_app *app, struct hf_error *reterr) {
   }
   if (r < 0)
     return hf_error_set(reterr, r, "cannot start: %s", hf_err_text(r));
+  start_store(app);
   app->console = hf_console_new(app->gateway, reload, app);
   if (!app->console)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
@@ -317,6 +345,7 @@ void hf_app_free(struct hf_app *app) {
   hf_front_http_free(app->http);
   hf_front_stdio_free(app->stdio);
   hf_gateway_free(app->gateway);
+  hf_store_free(app->store);
   hf_factory_free(app->factory);
   hf_reaper_free(app->reaper);
   for (size_t i = 0; i < app->signals_open; i++)

@@ -13,7 +13,8 @@ struct hf_app_options {
   enum hf_app_front front;
   const char *config_path; /* read again at SIGHUP; NULL: there is nothing to read */
   struct hf_config_options config;
-  bool single; /* stdio: the only server, with its own names */
+  bool single;       /* stdio: the only server, with its own names */
+  const char *state; /* directory of the database; NULL: the usual one */
 };
 
 struct hf_app;

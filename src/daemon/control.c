@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "daemon/console.h"
+#include "daemon/state.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PEERS_MAX = 16, QUESTION_MAX = 20 << 20, BACKLOG = 16, READ_BYTES = 64 << 10 };
+enum { PEERS_MAX = 16, QUESTION_MAX = 20 << 20, BACKLOG = 16, READ_BYTES = 64 << 10, TELL_BACKLOG = 1 << 20 };
 
 struct hf_control {
   uv_pipe_t listener;
@@ -102,8 +104,7 @@ static int append_line(struct hf_buf *buf, struct hf_str text) {
   return r < 0 ? r : hf_buf_append(buf, "\n", 1);
 }
 
-void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
-  peer->ask = NULL;
+static void send_line(struct hf_control_peer *peer, struct hf_str text) {
   struct answer *answer = hf_calloc(1, sizeof *answer);
   if (!answer) {
     close_peer(peer);
@@ -117,6 +118,16 @@ void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
     hf_free(answer);
     close_peer(peer);
   }
+}
+
+void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
+  peer->ask = NULL;
+  send_line(peer, text);
+}
+
+void hf_control_tell(struct hf_control_peer *peer, struct hf_str text) {
+  if (uv_stream_get_write_queue_size((uv_stream_t *)&peer->pipe) < TELL_BACKLOG)
+    send_line(peer, text);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
@@ -278,13 +289,9 @@ void hf_control_free(struct hf_control *control) {
 
 char *hf_control_path(void) {
   const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-  const char *state = secure_getenv("XDG_STATE_HOME");
-  const char *home = secure_getenv("HOME");
   if (runtime && runtime[0] == '/')
     return hf_concat(runtime, "/holdfast/control.sock");
-  if (state && state[0] == '/')
-    return hf_concat(state, "/holdfast/control.sock");
-  return hf_concat(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/control.sock");
+  return hf_state_path(NULL, "control.sock");
 }
 
 static int write_all(int fd, struct hf_str text) {
@@ -300,7 +307,25 @@ static int write_all(int fd, struct hf_str text) {
   return 0;
 }
 
-static int read_line(int fd, struct hf_buf *answer) {
+/* Hands out the whole lines that are there, but for the answer, which stays in `in` with its line break. Returns 0 once
+ * it has come, HF_ERR_AGAIN if it has not, or what `line` returned. */
+static int hand_out_lines(struct hf_buf *in, hf_control_line_fn *line, void *context) {
+  const struct hf_str more = HF_STR(HF_CONSOLE_MORE);
+  for (;;) {
+    const char *end = in->len ? memchr(in->data, '\n', in->len) : NULL;
+    if (!end)
+      return HF_ERR_AGAIN;
+    struct hf_str text = {in->data, (size_t)(end - in->data)};
+    if (!hf_str_starts(text, more))
+      return 0;
+    int r = line ? line(context, text) : 0;
+    if (r < 0)
+      return r;
+    hf_buf_consume(in, text.len + 1);
+  }
+}
+
+static int read_answer(int fd, hf_control_line_fn *line, void *context, struct hf_buf *answer) {
   for (;;) {
     int r = hf_buf_reserve(answer, READ_BYTES);
     if (r < 0)
@@ -310,15 +335,18 @@ static int read_line(int fd, struct hf_buf *answer) {
       continue;
     if (n <= 0)
       return HF_ERR_CLOSED;
+    bool ends = memchr(answer->data + answer->len, '\n', (size_t)n) != NULL;
     answer->len += (size_t)n;
-    if (answer->data[answer->len - 1] == '\n') {
-      answer->len--;
-      return 0;
-    }
+    r = ends ? hand_out_lines(answer, line, context) : HF_ERR_AGAIN;
+    if (r == 0)
+      answer->len = (size_t)((const char *)memchr(answer->data, '\n', answer->len) - answer->data);
+    if (r != HF_ERR_AGAIN)
+      return r;
   }
 }
 
-int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr) {
+int hf_control_follow(const char *path, struct hf_str question, hf_control_line_fn *on_line, void *context,
+                      struct hf_buf *ret_answer, struct hf_error *reterr) {
   int fd = connect_to(path, reterr);
   if (fd < 0)
     return fd;
@@ -328,8 +356,12 @@ int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret
   if (r == 0)
     r = write_all(fd, hf_buf_str(&line));
   if (r == 0)
-    r = read_line(fd, ret_answer);
+    r = read_answer(fd, on_line, context, ret_answer);
   hf_buf_deinit(&line);
   close(fd);
   return r < 0 ? hf_error_set(reterr, r, "the gateway at '%s' gave no answer: %s", path, hf_err_text(r)) : 0;
+}
+
+int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr) {
+  return hf_control_follow(path, question, NULL, NULL, ret_answer, reterr);
 }

@@ -192,7 +192,7 @@ static int read_operand(const struct hf_reader *reader, const char *path, const 
   if (r < 0 || !value.ptr)
     return r;
   check_operand(reader, path, node, op, value);
-  *condition = (struct hf_condition){.pointer = condition->pointer, .operator= op, .value = value};
+  *condition = (struct hf_condition){.pointer = condition->pointer, .op = op, .value = value};
   return 0;
 }
 

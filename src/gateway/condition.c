@@ -21,7 +21,7 @@ static int read_value(const struct hf_condition *condition, struct hf_str *ret_v
 }
 
 int hf_condition_check(const struct hf_condition *condition, struct hf_error *reterr) {
-  enum hf_operator how = condition->operator;
+  enum hf_operator how = condition->op;
   int r = hf_json_pointer_check(condition->pointer, reterr);
   if (r < 0)
     return r;
@@ -174,7 +174,7 @@ static int compare(enum hf_operator how, struct hf_str value, struct hf_str foun
 }
 
 int hf_condition_holds(const struct hf_condition *condition, struct hf_str result, bool *ret_holds) {
-  enum hf_operator how = condition->operator;
+  enum hf_operator how = condition->op;
   struct hf_str value, found;
   int r = read_value(condition, &value);
   if (r < 0)

@@ -1,8 +1,10 @@
 #include "gateway/outcome.h"
 
 #include "gateway/catalog.h"
+#include "gateway/degrade.h"
 #include "gateway/gateway.h"
 #include "gateway/relay.h"
+#include "gateway/trace.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
@@ -13,9 +15,19 @@ enum { OUTCOME_TEXT_MAX = 8192, OUTCOME_MESSAGE_MAX = 32768, NAME_SHOWN_MAX = 12
 /* The gateway's own code for a call that failed behind it: outside the range that JSON-RPC reserves. */
 enum { RPC_UPSTREAM_FAILED = -31000 };
 
+struct hf_str hf_outcome_id_of(uint64_t number, char text[HF_CALL_ID_MAX]) {
+  size_t len = 3;
+  for (uint64_t rest = number; rest >= 16; rest >>= 4)
+    len++;
+  memcpy(text, "c-", 2);
+  for (size_t i = len; i-- > 2; number >>= 4)
+    text[i] = "0123456789abcdef"[number & 15];
+  text[len] = '\0';
+  return (struct hf_str){text, len};
+}
+
 struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]) {
-  int len = snprintf(text, HF_CALL_ID_MAX, "c-%llx", (unsigned long long)exchange->number);
-  return (struct hf_str){text, (size_t)len};
+  return hf_outcome_id_of(exchange->number, text);
 }
 
 static hf_time to_ms(hf_time t) {
@@ -173,6 +185,8 @@ void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *ou
   struct hf_str tool = target->name.ptr   ? target->name
                        : target->instance ? hf_method_info(exchange->request.method)->name
                                           : absent;
+  hf_metrics_outcome(&gateway->metrics, outcome);
+  hf_trace_end(exchange, outcome);
   hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, outcome->source, outcome->fault,
                    outcome->attempts, outcome->elapsed);
 
@@ -257,7 +271,7 @@ static void answer_result(struct hf_exchange *exchange, struct hf_str result, co
   hf_pieces_init(&pieces);
   int r = hf_outcome_marker(exchange, outcome, &marker);
   if (r == 0)
-    r = text.ptr ? hf_buf_append_str(&marked, result) : HF_ERR_INVALID;
+    r = hf_degrade_mark(result, hf_buf_str(&marker), text, &marked);
   if (r == 0)
     r = hf_compose_result(&message, HF_STR("0"), hf_buf_str(&marked));
   if (r == 0)
@@ -275,45 +289,29 @@ static void answer_result(struct hf_exchange *exchange, struct hf_str result, co
   hf_buf_deinit(&marker);
 }
 
-static int append_age(hf_time age, struct hf_buf *out) {
-  static const struct {
-    hf_time length;
-    const char *name;
-  } units[] = {{HF_SECONDS(86400), "day"}, {HF_SECONDS(3600), "hour"}, {HF_SECONDS(60), "minute"}};
-  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-    if (age >= 2 * units[i].length)
-      return hf_buf_printf(out, "%lld %ss old", (long long)(age / units[i].length), units[i].name);
-  return hf_buf_printf(out, "%lld s old", (long long)(age / HF_SECONDS(1)));
+/* What a model must know of an answer that is not live, before it reads it. */
+/* The same idempotency key was used before, and this is what came of it. */
+static int append_recorded(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
+  return hf_buf_printf(out,
+                       "This is not a live answer: it is the recorded result of the call %.*s%swith the same "
+                       "idempotency key, from %lld s ago. Nothing was sent.",
+                       HF_STR_FMT(exchange->joined), exchange->joined.len ? " " : "",
+                       (long long)(outcome->age / HF_SECONDS(1)));
 }
 
-/* What a model must know of an answer that is not live, before it reads it. */
 static int append_substitute_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome,
                                   struct hf_buf *out) {
-  struct hf_str name = shown(exchange->request.name, NAME_SHOWN_MAX);
-  if (outcome->source == HF_SOURCE_CACHE) {
-    int r = hf_buf_printf(out, "[holdfast: this is a stored answer of '%.*s', ", HF_STR_FMT(name));
-    if (r == 0)
-      r = append_age(outcome->age, out);
-    if (r == 0)
-      r = outcome->fault == HF_FAULT_NONE
-              ? hf_buf_append_str(out, HF_STR("; the server was not asked again.]"))
-              : hf_buf_printf(out, "; no new one could be had: the server '%.*s' %s.]",
-                              HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
-                              descriptions[outcome->fault]);
-    return r;
-  }
-  if (exchange->tool->degraded == HF_DEGRADED_EXPLICIT)
-    return hf_buf_printf(
-        out,
-        "'%.*s' is unavailable: the server '%.*s' %s. %s Tell the user, and ask how to go on: wait and "
-        "try again later, use another tool, or go on without it.",
-        HF_STR_FMT(name), HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
-        descriptions[outcome->fault], executed_sentence(outcome->executed));
-  return hf_buf_printf(out,
-                       "[holdfast: '%.*s' could not be asked (the server '%.*s' %s); this is a configured stand-in, "
-                       "not its answer.]",
-                       HF_STR_FMT(name), HF_STR_FMT(shown(exchange->target->instance->settings->name, NAME_SHOWN_MAX)),
-                       descriptions[outcome->fault]);
+  if (exchange->key.ptr && outcome->source == HF_SOURCE_CACHE && outcome->fault == HF_FAULT_NONE)
+    return append_recorded(exchange, outcome, out);
+  struct hf_buf why;
+  hf_buf_init(&why, OUTCOME_TEXT_MAX);
+  int r = outcome->fault == HF_FAULT_NONE
+              ? hf_buf_append_str(&why, HF_STR("The server was not asked again: it is recent enough."))
+              : hf_outcome_text(exchange, outcome, &why);
+  if (r == 0)
+    r = hf_degrade_text(outcome->source, exchange->tool->degraded, outcome->age, hf_buf_str(&why), out);
+  hf_buf_deinit(&why);
+  return r;
 }
 
 void hf_outcome_answer_substitute(struct hf_exchange *exchange, const struct hf_outcome *outcome) {

@@ -32,5 +32,6 @@ void hf_outcome_answer_refusal(struct hf_exchange *exchange, enum hf_fault fault
 /* "c-9f86d0811a2b": the call id in log, marker and status. Each gateway counts from where chance begins. */
 enum { HF_CALL_ID_MAX = 32 };
 struct hf_str hf_outcome_call_id(const struct hf_exchange *exchange, char text[HF_CALL_ID_MAX]);
+struct hf_str hf_outcome_id_of(uint64_t number, char text[HF_CALL_ID_MAX]); /* with a NUL behind it */
 
 #endif

@@ -6,12 +6,14 @@
 #include "gateway/intent.h"
 #include "gateway/key.h"
 #include "gateway/key_place.h"
+#include "gateway/letter.h"
 #include "gateway/lost.h"
 #include "gateway/outcome.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
 #include "gateway/stage.h"
 #include "gateway/subscription.h"
+#include "gateway/trace.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -227,6 +229,12 @@ static int send_request(struct hf_live *live, const struct hf_call_action *actio
 }
 
 static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
+  if (hf_flight_is_deserted(exchange)) {
+    hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
+    return;
+  }
+  if (action->start.hedge)
+    hf_metrics_add(&exchange->client->gateway->metrics, HF_METRIC_HEDGES);
   struct hf_live *live = free_live(exchange);
   live->target = target_at(exchange, action->provider);
   live->attempt = action->start.attempt;
@@ -296,9 +304,7 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message
   bool marked = exchange->request.method == HF_METHOD_TOOLS_CALL && hf_outcome_marker(exchange, outcome, &marker) == 0;
   struct hf_pieces text;
   hf_pieces_init(&text);
-  struct hf_message made;
-  const struct hf_message *mapped = map_result(exchange->target, response, &made);
-  int r = mapped ? hf_relay_response(exchange, mapped, marked ? hf_buf_str(&marker) : absent, &text) : HF_ERR_INVALID;
+  int r = hf_relay_response(exchange, response, marked ? hf_buf_str(&marker) : absent, &text);
   if (r == 0) {
     hf_outcome_record(exchange, outcome);
     bool good = response->kind == HF_MESSAGE_RESULT;
@@ -309,7 +315,6 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message
     hf_outcome_record(exchange, &failed);
     hf_outcome_answer_failure(exchange, &failed);
   }
-  hf_message_deinit(&made);
   hf_pieces_deinit(&text);
   hf_buf_deinit(&marker);
 }
@@ -350,15 +355,21 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
   bool answered = exchange->response && outcome->attempts > 0 && outcome->attempt == exchange->response_attempt &&
                   outcome->fault != HF_FAULT_SESSION_LOST && outcome->source == HF_SOURCE_LIVE &&
                   outcome->end != HF_CALL_END_CHECKED;
-  const struct hf_message *response = answered ? exchange->response : NULL;
-  tell_stages(exchange, response, outcome);
+  struct hf_message made = {0};
+  struct hf_outcome told = *outcome;
+  const struct hf_message *response =
+      answered ? map_result(exchange->response_target, exchange->response, &made) : NULL;
+  if (answered && !response)
+    told.fault = HF_FAULT_BAD_REPLY; /* it ran, and what it said cannot be put as the route promises */
+  tell_stages(exchange, response, &told);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
-  if (!exchange->reply || (outcome->end == HF_CALL_END_CANCELLED && !shutdown)) {
-    hf_outcome_record(exchange, outcome);
+  if (!exchange->reply || (told.end == HF_CALL_END_CANCELLED && !shutdown)) {
+    hf_outcome_record(exchange, &told);
     hf_exchange_end_cancelled(exchange);
-    return;
+  } else {
+    hf_pipeline_answer(exchange, response, &told);
   }
-  hf_pipeline_answer(exchange, response, outcome);
+  hf_message_deinit(&made);
 }
 
 /* The server's last answer is borrowed for the turn in which it came; a call that first looks for something better, or
@@ -419,7 +430,7 @@ static void perform(struct hf_exchange *exchange, const struct hf_call_action *a
   case HF_CALL_DEAD_LETTER:
     keep_response(exchange);
     exchange->target = target_at(exchange, action->outcome.provider);
-    hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE});
+    hf_letter_write(exchange, &action->outcome);
     break;
   case HF_CALL_FINISH:
     finish(exchange, &action->outcome);
@@ -430,13 +441,20 @@ static void perform(struct hf_exchange *exchange, const struct hf_call_action *a
 static void step_once(struct hf_exchange *exchange, const struct hf_call_event *event) {
   struct hf_loop *loop = exchange->client->gateway->loop;
   struct hf_call_actions actions;
+  hf_trace_event(exchange, event);
   if (hf_call_step(&exchange->call, event, loop->now, &actions) < 0) {
     hf_log_event(loop->log, HF_LOG_ERROR, "call refused an event", HF_LOG_INT("kind", event->kind),
                  HF_LOG_INT("state", exchange->call.state));
     return;
   }
-  for (unsigned i = 0; i < actions.len; i++)
+  for (unsigned i = 0; i < actions.len; i++) {
+    bool report = actions.items[i].kind == HF_CALL_REPORT;
+    if (!report)
+      hf_trace_action(exchange, &actions.items[i]);
     perform(exchange, &actions.items[i]);
+    if (report)
+      hf_trace_action(exchange, &actions.items[i]);
+  }
 }
 
 static bool pop(struct hf_exchange *exchange, struct hf_call_event *ret_event) {
@@ -565,9 +583,16 @@ static struct hf_call_target call_target(const struct hf_exchange *exchange, con
 
 static bool may_degrade(const struct hf_exchange *exchange) {
   const struct hf_tool_settings *tool = exchange->tool;
-  return tool && !exchange->is_check &&
+  return tool && !exchange->is_check && !exchange->replay &&
          (tool->cache.max_stale > 0 || tool->fallback.text.ptr || tool->fallback.structured.ptr ||
           tool->degraded == HF_DEGRADED_EXPLICIT);
+}
+
+/* A replay that fails is written to its letter, whatever the policy says by now. */
+static enum hf_letter_policy letters(const struct hf_exchange *exchange) {
+  if (!exchange->client->gateway->store || !exchange->tool || exchange->is_check)
+    return HF_LETTER_OFF;
+  return exchange->replay ? HF_LETTER_ALL : exchange->tool->letters;
 }
 
 static void begin_call(struct hf_exchange *exchange) {
@@ -586,7 +611,7 @@ static void begin_call(struct hf_exchange *exchange) {
       .target_count = count,
       .priority = exchange->priority,
       .degrades = may_degrade(exchange),
-      .letters = exchange->tool && !exchange->is_check ? exchange->tool->letters : HF_LETTER_OFF,
+      .letters = letters(exchange),
       .seed = hf_random_next(&gateway->loop->random),
   };
   exchange->stage = HF_STAGE_CALLING;
@@ -610,6 +635,8 @@ void hf_pipeline_go_on(struct hf_exchange *exchange) {
 void hf_pipeline_start(struct hf_exchange *exchange) {
   exchange->priority = exchange->tool ? exchange->tool->priority : 0;
   read_hints(exchange);
+  if (exchange->request.method == HF_METHOD_TOOLS_CALL)
+    hf_trace_begin(exchange);
   hf_pipeline_go_on(exchange);
 }
 
@@ -618,4 +645,6 @@ void hf_pipeline_left(struct hf_exchange *exchange) {
     if (stages[i].left)
       stages[i].left(exchange);
   hf_check_abort(exchange);
+  hf_letter_left(exchange);
+  hf_trace_left(exchange);
 }

@@ -98,7 +98,7 @@ enum hf_operator {
 
 struct hf_condition {
   struct hf_str pointer; /* JSON Pointer into the result; absent: there is no condition */
-  enum hf_operator operator;
+  enum hf_operator op;
   struct hf_str value; /* raw JSON */
 };
 

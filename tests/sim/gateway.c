@@ -246,7 +246,7 @@ static void check_instance(struct sim_gateway *sim, const struct hf_instance *in
   hf_provider_view(instance->provider, &view);
   sim_check(sim->check, view.in_flight == 0, "a slot was lost", 0);
   sim_check(sim->check, view.queued == 0, "a waiter was left", 0);
-  sim_check(sim->check, hf_list_empty(&instance->exchanges), "an exchange was left", 0);
+  sim_check(sim->check, hf_list_empty(&instance->attempts), "an attempt was left", 0);
 }
 
 static void check_end(struct sim_gateway *sim) {

@@ -105,9 +105,9 @@ static void chain__a_tool_is_read_whole(void **state) {
   assert_str(t->reconcile.tool.tool, "find");
   assert_str(t->reconcile.arguments, "{\"reference\":\"{{reference}}\",\"limit\":1}");
   assert_str(t->reconcile.executed.pointer, "/structuredContent/count");
-  assert_int_equal(t->reconcile.executed.operator, HF_OPERATOR_AT_LEAST);
+  assert_int_equal(t->reconcile.executed.op, HF_OPERATOR_AT_LEAST);
   assert_str(t->reconcile.executed.value, "1");
-  assert_int_equal(t->reconcile.not_executed.operator, HF_OPERATOR_EQUALS);
+  assert_int_equal(t->reconcile.not_executed.op, HF_OPERATOR_EQUALS);
   assert_str(t->reconcile.not_executed.value, "0");
   assert_int_equal(t->reconcile.timeout, HF_SECONDS(3));
   assert_int_equal(t->reconcile.settle, HF_SECONDS(20));
@@ -273,7 +273,7 @@ static void chain__conditions_read_every_operator(void **state) {
     const struct hf_condition *c = &tool(&l, "files", "a")->reconcile.executed;
     assert_str(c->pointer, cases[i].pointer);
     assert_str(c->value, cases[i].value);
-    assert_int_equal(c->operator, cases[i].op);
+    assert_int_equal(c->op, cases[i].op);
     unload(&l);
   }
 }

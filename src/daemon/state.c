@@ -1,0 +1,19 @@
+#include "daemon/state.h"
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+
+char *hf_state_path(const char *dir, const char *name) {
+  const char *state = secure_getenv("XDG_STATE_HOME");
+  const char *home = secure_getenv("HOME");
+  HF_CLEANUP_FREE char *base = NULL;
+  if (dir)
+    base = hf_concat(dir, "/");
+  else if (state && state[0] == '/')
+    base = hf_concat(state, "/holdfast/");
+  else
+    base = hf_concat(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/");
+  return base ? hf_concat(base, name) : NULL;
+}
