@@ -436,14 +436,22 @@ void hf_flight_progress(struct hf_exchange *exchange, const struct hf_message *m
 
 /* --- leaving --- */
 
-/* Before that, nothing has reached a server, and it can still be taken back. */
-static bool may_have_run(const struct hf_exchange *exchange) {
+/* Before that it can still be taken back, as the client wants it that goes. */
+static bool may_have_run(struct hf_exchange *exchange) {
   if (exchange->stage != HF_STAGE_CALLING)
     return false;
-  for (size_t i = 0; i < HF_LIVE_MAX; i++)
-    if (exchange->live[i].ref)
+  for (size_t i = 0; i < HF_LIVE_MAX; i++) {
+    const struct hf_live *live = &exchange->live[i];
+    const struct hf_attempt *attempt = live->ref ? hf_call_attempt(&exchange->call, live->attempt) : NULL;
+    if (attempt && attempt->complete)
       return true;
+  }
   return exchange->call.executed != HF_EXECUTED_NO;
+}
+
+bool hf_flight_is_deserted(struct hf_exchange *exchange) {
+  const struct hf_flight *flight = exchange->flight;
+  return flight && flight->alone && hf_list_empty(&flight->followers) && !may_have_run(exchange);
 }
 
 bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {

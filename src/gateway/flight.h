@@ -40,6 +40,9 @@ enum hf_leave {
 /* The client leaves this call. True: it goes on without one (and is disowned); else it is to be cancelled. */
 bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how);
 
+/* Nobody is there for this call, and nothing of it has run: it is not begun any more. */
+bool hf_flight_is_deserted(struct hf_exchange *exchange);
+
 /* The client is being closed: what flies alone at its own instances ends. */
 void hf_flight_client_closed(struct hf_client *client);
 

@@ -86,8 +86,23 @@ static void close_nobody(struct hf_gateway *gateway) {
   gateway->nobody = NULL;
 }
 
+static void take_keyed(void *ctx, const struct hf_keyed *keyed) {
+  hf_key_load(ctx, keyed);
+}
+
+static void take_cached(void *ctx, const struct hf_cached *cached) {
+  (void)ctx, (void)cached;
+}
+
+static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
+  if (news == HF_NEWS_RECOVERED)
+    hf_lost_recovered(ctx, letter);
+}
+
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
   gateway->store = store;
+  store->ops->load(store, take_keyed, take_cached, gateway);
+  store->ops->watch(store, take_news, gateway);
 }
 
 int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,

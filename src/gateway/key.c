@@ -136,7 +136,7 @@ static enum hf_stage_result answer_recorded(struct hf_exchange *exchange, const 
     return refuse(exchange, HF_FAULT_LOCAL_LIMIT,
                   HF_STR("The gateway has no memory for this call's recorded result. "
                          "Nothing was sent. Try again later."));
-  hf_outcome_answer_substitute(exchange, &outcome);
+  hf_pipeline_answer(exchange, NULL, &outcome);
   return HF_STAGE_ENDED;
 }
 

@@ -86,6 +86,11 @@ static int op_request(struct hf_upstream *head, struct hf_upstream_request *requ
                                  .new_session = request->new_session,
                                  .events = request->events,
                                  .ctx = request->ctx};
+  for (size_t i = 0; i < request->param_count; i++) {
+    size_t len = strlen(ref->headers);
+    snprintf(ref->headers + len, sizeof ref->headers - len, "%.*s: %.*s\n", HF_STR_FMT(request->params[i].name),
+             HF_STR_FMT(request->params[i].value));
+  }
   hf_pieces_deinit(request->text);
   upstream->sent[upstream->sent_count++] = ref;
   *ret_ref = ref;
@@ -166,6 +171,7 @@ void world_init(struct world *world, const struct fake_server *servers, size_t c
   *world = (struct world){.server_count = count};
   memcpy(world->servers, servers, count * sizeof *servers);
   hf_loop_init(&world->loop, 7, NULL);
+  hf_loop_advance(&world->loop, world->loop.now, WORLD_WALL_MS);
   world->settings = world_settings(servers, count);
   struct hf_upstream_factory factory = {open_upstream, world};
   int r = hf_gateway_new(&world->loop, world->settings, &factory, &world->gateway);
@@ -224,10 +230,14 @@ static bool act(struct fake_upstream *upstream) {
   return false;
 }
 
+static void run_at(struct world *world, hf_time now) {
+  hf_loop_run(&world->loop, now, WORLD_WALL_MS + now / HF_MS(1));
+}
+
 void world_run(struct world *world, hf_time elapsed) {
   hf_time until = world->loop.now + elapsed;
   for (;;) {
-    hf_loop_run(&world->loop, world->loop.now, 0);
+    run_at(world, world->loop.now);
     bool acted = false;
     for (size_t i = 0; i < world->upstream_count; i++)
       acted = (!world->upstreams[i]->freed && act(world->upstreams[i])) || acted;
@@ -235,9 +245,9 @@ void world_run(struct world *world, hf_time elapsed) {
     if (!acted && next > until)
       break;
     if (!acted)
-      hf_loop_run(&world->loop, next, 0);
+      run_at(world, next);
   }
-  hf_loop_run(&world->loop, until, 0);
+  run_at(world, until);
 }
 
 struct fake_upstream *world_upstream(struct world *world, const char *name) {
@@ -360,12 +370,21 @@ static void on_finish(struct hf_reply *head, int http_status, struct hf_pieces *
 
 static const struct hf_reply_ops reply_ops = {on_message, on_finish};
 
-void client_open(struct world *world, struct fake_client *client, const char *server, enum hf_era era) {
+static void open_with(struct world *world, struct fake_client *client, struct hf_client_options options) {
   *client = (struct fake_client){0};
-  struct hf_client_options options = {.server = hf_str_from(server), .era = era, .ops = &client_ops, .owner = client};
+  options.ops = &client_ops;
+  options.owner = client;
   int r = hf_client_open(world->gateway, &options, &client->client);
   assert(r == 0);
   (void)r;
+}
+
+void client_open(struct world *world, struct fake_client *client, const char *server, enum hf_era era) {
+  open_with(world, client, (struct hf_client_options){.server = hf_str_from(server), .era = era});
+}
+
+void client_open_as(struct world *world, struct fake_client *client, const char *principal, enum hf_era era) {
+  open_with(world, client, (struct hf_client_options){.principal = hf_str_from(principal), .era = era});
 }
 
 void client_close(struct fake_client *client) {
@@ -394,6 +413,10 @@ void client_initialize(struct world *world, struct fake_client *client, const ch
   world_run(world, HF_SECONDS(4));
   reply_deinit(&reply);
   client_send(world, client, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+void client_abandon(struct fake_client *client, struct fake_reply *reply) {
+  hf_client_abandon(client->client, &reply->head);
 }
 
 void reply_deinit(struct fake_reply *reply) {

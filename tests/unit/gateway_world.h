@@ -6,6 +6,9 @@
 #include "gateway/client.h"
 #include "gateway/gateway.h"
 
+/* The wall clock when a world begins: 2023-11-14T22:13:20Z. It goes with the other one. */
+#define WORLD_WALL_MS INT64_C(1700000000000)
+
 enum { WORLD_UPSTREAMS_MAX = 8, WORLD_SENT_MAX = 64, WORLD_TEXTS_MAX = 64 };
 
 struct fake_upstream;
@@ -19,6 +22,7 @@ struct hf_attempt_ref {
   bool open;  /* neither answered nor aborted */
   bool aborted;
   bool new_session;
+  char headers[256]; /* "Name: value\n" each */
   const struct hf_attempt_events *events;
   void *ctx;
 };
@@ -109,6 +113,9 @@ void upstream_fail(struct hf_attempt_ref *ref, enum hf_evidence_kind evidence);
 void upstream_message(struct fake_upstream *upstream, struct hf_attempt_ref *ref, const char *text);
 
 void client_open(struct world *world, struct fake_client *client, const char *server, enum hf_era era);
+
+/* The same for one with a name, at the endpoint of all servers. */
+void client_open_as(struct world *world, struct fake_client *client, const char *principal, enum hf_era era);
 void client_close(struct fake_client *client);
 
 /* Sends a message; `reply` NULL for what is no request. Runs the loop. */
@@ -116,6 +123,9 @@ void client_send(struct world *world, struct fake_client *client, struct fake_re
 
 /* initialize (2025-06-18, these capabilities) and notifications/initialized. */
 void client_initialize(struct world *world, struct fake_client *client, const char *capabilities);
+
+/* The client's stream of this request breaks. */
+void client_abandon(struct fake_client *client, struct fake_reply *reply);
 
 void reply_deinit(struct fake_reply *reply);
 

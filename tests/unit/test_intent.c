@@ -1,0 +1,272 @@
+#include "shop.h"
+
+#include "gateway/intent.h"
+#include "gateway/lost.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fake_store store;
+
+static void begin(struct shop *shop) {
+  memset(&store, 0, sizeof store);
+  fake_store_init(&store, NULL);
+  shop_open(shop, &store);
+}
+
+static void intent__is_in_the_store_before_the_first_byte_and_settled_at_the_end(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 0);
+  assert_int_equal(fake_store_open_intents(&store), 1);
+  const struct fake_intent *intent = &store.intents[0];
+  assert_string_equal(intent->principal, "ann");
+  assert_string_equal(intent->server, "shop");
+  assert_string_equal(intent->tool, "shop__pay");
+  assert_string_equal(intent->arguments, "{\"n\":1}");
+  assert_true(intent->at_ms >= WORLD_WALL_MS);
+  fake_store_answer(&store);
+  assert_int_equal(shop_count(&shop), 1);
+  assert_int_equal(fake_store_open_intents(&store), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  assert_non_null(strstr(reply.answer, "paid"));
+  assert_non_null(strstr(reply.answer, intent->call));
+  assert_int_equal(fake_store_open_intents(&store), 0);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__only_what_has_effects_has_one(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  const char *tools[] = {"look", "note", "pay", "order"};
+  const unsigned after[] = {0, 0, 1, 2};
+  for (size_t i = 0; i < 4; i++) {
+    shop_call(&shop, &shop.ann, &reply, tools[i], "{}", "");
+    assert_int_equal(store.intended, after[i]);
+    upstream_answer(upstream_last(shop.upstream), SHOP_OK("done"));
+    reply_deinit(&reply);
+  }
+  assert_int_equal(store.settled, 2);
+  shop_close(&shop);
+}
+
+static void intent__a_full_disk_holds_no_call_up(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.error = HF_ERR_FULL;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  hf_time next = shop.world.gateway->next_complaint;
+  assert_true(next > shop.world.loop.now);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  assert_non_null(strstr(reply.answer, "paid"));
+  reply_deinit(&reply);
+  world_run(&shop.world, HF_SECONDS(10));
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  assert_int_equal(shop.world.gateway->next_complaint, next); /* said once a minute */
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_slow_store_is_waited_for_two_seconds(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  world_run(&shop.world, HF_INTENT_WAIT - HF_MS(1));
+  assert_int_equal(shop_count(&shop), 0);
+  world_run(&shop.world, HF_MS(1));
+  assert_int_equal(shop_count(&shop), 1);
+  assert_int_equal(store.forgotten, 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  assert_int_equal(fake_store_open_intents(&store), 0); /* it may have been written all the same */
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__of_a_call_that_was_taken_back_is_settled(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  client_abandon(&shop.ann, &reply);
+  assert_int_equal(fake_store_open_intents(&store), 0);
+  assert_int_equal(store.forgotten, 1);
+  world_run(&shop.world, HF_SECONDS(5));
+  assert_int_equal(shop_count(&shop), 0);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+/* A call is sent, and the gateway dies: its fake process is let go of without a word to the store. */
+static void die_with(const char *tool, const char *arguments, const char *more, char key[64]) {
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  shop_call(&shop, &shop.ann, &reply, tool, arguments, more);
+  assert_int_equal(fake_store_open_intents(&store), 1);
+  shop_key_sent(upstream_last(shop.upstream), key);
+  struct fake_intent left = store.intents[0];
+  client_abandon(&shop.ann, &reply);
+  shop_close(&shop);
+  fake_store_reopen(&store, NULL);
+  store.intents[0] = left;
+  reply_deinit(&reply);
+}
+
+/* The next gateway, which draws other keys. */
+static void inherit(struct shop *shop) {
+  assert_int_equal(fake_store_owner_died(&store), 1);
+  shop_open(shop, &store);
+  hf_random_init(&shop->world.loop.random, 8);
+}
+
+static void intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  die_with("pay", "{\"n\":1}", "", key);
+  inherit(&shop);
+  shop_call(&shop, &shop.bob, &reply, "pay", "{\"n\":1}", ""); /* somebody else's */
+  assert_int_equal(shop_count(&shop), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  assert_non_null(strstr(reply.answer, "when an earlier gateway died, and it may have run (dead letter d-1)"));
+  assert_non_null(strstr(reply.answer, "make this very call again: then it is sent"));
+  assert_non_null(strstr(reply.answer, "\"isError\":true"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 2);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_lost_call_with_a_key_is_repeated_under_it(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char lost[64], again[64];
+  die_with("order", "{\"n\":1}", "", lost);
+  inherit(&shop);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  shop_key_sent(upstream_last(shop.upstream), again);
+  assert_string_equal(lost, again);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  shop_key_sent(upstream_last(shop.upstream), again);
+  assert_string_not_equal(lost, again);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_key_that_the_server_has_forgotten_repeats_nothing(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char lost[64];
+  die_with("order", "{\"n\":1}", "", lost);
+  inherit(&shop);
+  shop.order->key.ttl = HF_SECONDS(60);
+  world_run(&shop.world, HF_SECONDS(61));
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 0);
+  assert_non_null(strstr(reply.answer, "dead letter d-1"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_call_with_its_callers_key_needs_no_warning(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char lost[64];
+  const char *given = ",\"dev.holdfast/call\":{\"idempotencyKey\":\"k\"}";
+  die_with("order", "{\"n\":1}", given, lost);
+  inherit(&shop);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", given);
+  assert_int_equal(shop_count(&shop), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  world_run(&shop.world, 0);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_lost_call_is_remembered_for_an_hour(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  die_with("pay", "{\"n\":1}", "", key);
+  inherit(&shop);
+  world_run(&shop.world, HF_LOST_KEPT);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__lost_calls_are_bounded(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  die_with("pay", "{\"n\":1}", "", key);
+  inherit(&shop);
+  struct hf_letter letter = {.id = HF_STR("d-x"), .executed = HF_STR("maybe")};
+  for (unsigned i = 1; i < HF_LOST_MAX; i++) {
+    memcpy(letter.fingerprint.byte, &i, sizeof i);
+    hf_lost_recovered(shop.world.gateway, &letter);
+  }
+  memset(letter.fingerprint.byte, 0xff, sizeof letter.fingerprint.byte);
+  hf_lost_recovered(shop.world.gateway, &letter);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1); /* the oldest one has gone */
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(intent__is_in_the_store_before_the_first_byte_and_settled_at_the_end),
+      cmocka_unit_test(intent__only_what_has_effects_has_one),
+      cmocka_unit_test(intent__a_full_disk_holds_no_call_up),
+      cmocka_unit_test(intent__a_slow_store_is_waited_for_two_seconds),
+      cmocka_unit_test(intent__of_a_call_that_was_taken_back_is_settled),
+      cmocka_unit_test(intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost),
+      cmocka_unit_test(intent__a_lost_call_with_a_key_is_repeated_under_it),
+      cmocka_unit_test(intent__a_key_that_the_server_has_forgotten_repeats_nothing),
+      cmocka_unit_test(intent__a_call_with_its_callers_key_needs_no_warning),
+      cmocka_unit_test(intent__a_lost_call_is_remembered_for_an_hour),
+      cmocka_unit_test(intent__lost_calls_are_bounded),
+  };
+  return cmocka_run_group_tests_name("intent", tests, NULL, NULL);
+}
