@@ -1,6 +1,7 @@
 #include "gateway/intent.h"
 
 #include "gateway/gateway.h"
+#include "gateway/letter.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 
@@ -49,16 +50,17 @@ enum hf_stage_result hf_intent_before(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   if (!gateway->store || !hf_intent_has_effects(exchange) || !hf_exchange_identify(exchange))
     return HF_STAGE_PASS;
-  char id[HF_CALL_ID_MAX];
+  char id[HF_CALL_ID_MAX], trace_id[HF_TRACE_ID_MAX];
   struct hf_intent intent = {
       .call = hf_outcome_call_id(exchange, id),
       .principal = hf_exchange_principal(exchange),
       .server = exchange->target->instance->settings->name,
-      .tool = exchange->request.name,
+      .tool = hf_letter_tool(exchange),
       .route = exchange->route ? exchange->route->name : (struct hf_str){NULL, 0},
       .arguments = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
       .key = exchange->key,
       .fingerprint = exchange->fingerprint,
+      .trace_id = hf_letter_trace_id(exchange, trace_id),
       .priority = exchange->priority,
       .at_ms = gateway->loop->wall_ms,
   };

@@ -83,8 +83,9 @@ void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *lette
 
 void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome) {
   (void)response;
-  if (exchange->reply || outcome->end != HF_CALL_END_CANCELLED || outcome->executed != HF_EXECUTED_MAYBE ||
-      outcome->letter != HF_LETTER_WRITTEN || !exchange->has_fingerprint)
+  bool unheard = !exchange->reply && outcome->end == HF_CALL_END_CANCELLED && exchange->tool->coalesce > 0;
+  if (!unheard || outcome->executed != HF_EXECUTED_MAYBE || outcome->letter != HF_LETTER_WRITTEN ||
+      !exchange->has_fingerprint)
     return;
   struct hf_lost lost = {.fingerprint = exchange->fingerprint, .key_first_ms = exchange->key_first_ms};
   note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key);

@@ -644,6 +644,82 @@ static void flight__a_callers_key_makes_calls_the_same_or_not(void **state) {
   shop_close(&shop);
 }
 
+/* A call that is decoded before memory runs out. */
+static void prepare(struct hf_message *message, const char *tool, const char *more) {
+  char text[1024];
+  struct hf_refusal refusal;
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__%s\","
+           "\"arguments\":{\"n\":1},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+           "\"io.modelcontextprotocol/clientCapabilities\":{}%s}}}",
+           tool, more);
+  assert_int_equal(hf_message_decode_copy(hf_str_from(text), message, &refusal), 0);
+}
+
+static void send(struct shop *shop, struct fake_reply *reply, const struct hf_reply_ops *ops,
+                 struct hf_message *message) {
+  *reply = (struct fake_reply){.head = {.ops = ops}};
+  hf_client_handle(shop->ann.client, message, &reply->head);
+  world_run(&shop->world, 0);
+}
+
+/* Two share a call, one of them goes, and a third repeats it, while each allocation fails in turn. Returns true if none
+ * did. */
+static bool share_without_memory(const char *tool, const char *more, long n) {
+  static struct fake_store store;
+  memset(&store, 0, sizeof store);
+  struct shop shop;
+  struct fake_reply ping, reply[3];
+  struct hf_message message[3];
+  fake_store_init(&store, NULL);
+  shop_open(&shop, &store);
+  shop_call(&shop, &shop.ann, &ping, "note", "{}", ""); /* the lists are known from now on */
+  const struct hf_reply_ops *ops = ping.head.ops;
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("noted"));
+  reply_deinit(&ping);
+  for (size_t i = 0; i < 3; i++)
+    prepare(&message[i], tool, more);
+
+  hf_alloc_fail_after(n);
+  send(&shop, &reply[0], ops, &message[0]);
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  if (ref)
+    upstream_handed_over(ref);
+  send(&shop, &reply[1], ops, &message[1]);
+  if (!reply[0].answer)
+    client_abandon(&shop.ann, &reply[0]);
+  for (ref = upstream_last(shop.upstream); ref; ref = upstream_last(shop.upstream))
+    upstream_answer(ref, SHOP_OK("done"));
+  world_run(&shop.world, 0);
+  send(&shop, &reply[2], ops, &message[2]);
+  for (ref = upstream_last(shop.upstream); ref; ref = upstream_last(shop.upstream))
+    upstream_answer(ref, SHOP_OK("done"));
+  world_run(&shop.world, HF_SECONDS(90));
+  hf_alloc_fail_after(-1);
+  world_run(&shop.world, HF_SECONDS(90));
+
+  assert_non_null(reply[1].answer);
+  assert_non_null(reply[2].answer);
+  assert_int_equal(shop.world.gateway->calls, 0);
+  assert_int_equal(fake_store_open_intents(&store), 0);
+  bool good = strstr(reply[1].answer, "\"joined\"") && strstr(reply[2].answer, "done") && n > 20;
+  for (size_t i = 0; i < 3; i++)
+    reply_deinit(&reply[i]);
+  shop_close(&shop);
+  return good;
+}
+
+static void flight__survives_running_out_of_memory_anywhere(void **state) {
+  (void)state;
+  const char *calls[][2] = {{"pay", ""}, {"order", ",\"dev.holdfast/call\":{\"idempotencyKey\":\"k\"}"}};
+  for (size_t i = 0; i < 2; i++) {
+    long n = 0;
+    while (n < 600 && !share_without_memory(calls[i][0], calls[i][1], n))
+      n++;
+    assert_in_range(n, 21, 599);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flight__equal_calls_share_one_and_are_answered_under_their_own_ids),
@@ -672,6 +748,7 @@ int main(void) {
       cmocka_unit_test(flight__a_drain_ends_what_flies_alone),
       cmocka_unit_test(flight__a_gateway_may_end_while_calls_fly_alone),
       cmocka_unit_test(flight__a_callers_key_makes_calls_the_same_or_not),
+      cmocka_unit_test(flight__survives_running_out_of_memory_anywhere),
   };
   return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
 }

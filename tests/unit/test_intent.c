@@ -233,6 +233,52 @@ static void intent__a_lost_call_is_remembered_for_an_hour(void **state) {
   shop_close(&shop);
 }
 
+static void intent__a_call_whose_client_stayed_away_is_a_lost_one_too(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  shop.pay->letters = HF_LETTER_UNSAFE;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  upstream_handed_over(upstream_last(shop.upstream));
+  client_abandon(&shop.ann, &reply);
+  world_run(&shop.world, SHOP_COALESCE + HF_MS(1));
+  assert_int_equal(fake_store_letters(&store), 1);
+  assert_int_equal(fake_store_open_intents(&store), 0);
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  assert_non_null(strstr(reply.answer, "when its client went away, and it may have run (dead letter d-1)"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 2);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void intent__a_letter_ends_it_and_one_that_fails_leaves_it(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  shop.pay->letters = HF_LETTER_UNSAFE;
+  for (unsigned i = 0; i < 2; i++) {
+    shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+    if (i == 1)
+      store.error = HF_ERR_FULL;
+    upstream_handed_over(upstream_last(shop.upstream));
+    upstream_fail(upstream_last(shop.upstream), HF_EVIDENCE_BROKE);
+    world_run(&shop.world, HF_SECONDS(3));
+    assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
+    assert_int_equal(fake_store_letters(&store), 1);
+    assert_int_equal(fake_store_open_intents(&store), i);
+    reply_deinit(&reply);
+  }
+  assert_int_equal(store.settled, 0);
+  shop_close(&shop);
+}
+
 static void intent__lost_calls_are_bounded(void **state) {
   (void)state;
   struct shop shop;
@@ -266,6 +312,8 @@ int main(void) {
       cmocka_unit_test(intent__a_key_that_the_server_has_forgotten_repeats_nothing),
       cmocka_unit_test(intent__a_call_with_its_callers_key_needs_no_warning),
       cmocka_unit_test(intent__a_lost_call_is_remembered_for_an_hour),
+      cmocka_unit_test(intent__a_call_whose_client_stayed_away_is_a_lost_one_too),
+      cmocka_unit_test(intent__a_letter_ends_it_and_one_that_fails_leaves_it),
       cmocka_unit_test(intent__lost_calls_are_bounded),
   };
   return cmocka_run_group_tests_name("intent", tests, NULL, NULL);
