@@ -1,35 +1,43 @@
 #include "daemon/console.h"
 
 #include "base/alloc.h"
+#include "daemon/console_replay.h"
+#include "gateway/trace.h"
 #include "mcp/compose.h"
 #include "json/value.h"
 #include "json/write.h"
 
-enum { ANSWER_MAX = 80 << 20, QUESTION_MAX = 20 << 20 };
+enum { ANSWER_MAX = 80 << 20, QUESTION_MAX = 20 << 20, PROGRESS_MAX = 16 << 10 };
 
 struct hf_console {
   struct hf_gateway *gateway;
   hf_reload_fn *reload;
   void *context;
   struct hf_list asks;
+  struct hf_list replays;
 };
 
 struct hf_console_ask {
   struct hf_list link;
   struct hf_console *console;
   hf_console_done_fn *done;
+  hf_console_line_fn *line; /* or NULL */
   void *context;
   struct hf_buf answer;
   struct hf_job deliver;
   struct hf_client *client; /* while one is open */
   struct hf_reply reply;
+  struct hf_console_replay *replay; /* while one is under way */
 };
 
 struct question {
+  const struct hf_json_doc *doc;
+  struct hf_arena *arena;
   struct hf_str server;    /* absent: all */
   struct hf_str name;      /* of a tool */
   struct hf_str cursor;    /* raw, or absent */
   struct hf_str arguments; /* raw, or absent */
+  struct hf_str call;      /* id of one */
 };
 
 static void answer_raw(struct hf_console_ask *ask, const char *member, struct hf_str raw) {
@@ -173,14 +181,61 @@ static int run_reload(struct hf_console_ask *ask, const struct question *q) {
   return 0;
 }
 
+static int run_explain(struct hf_console_ask *ask, const struct question *q) {
+  if (!q->call.ptr)
+    return HF_ERR_INVALID;
+  struct hf_buf text;
+  hf_buf_init(&text, ANSWER_MAX);
+  int r = hf_trace_explain(ask->console->gateway, q->call, &text);
+  if (r == 0)
+    answer_raw(ask, "result", hf_buf_str(&text));
+  else if (r == HF_ERR_NOTFOUND)
+    answer_error(ask, "this gateway does not know the call, or not any more");
+  hf_buf_deinit(&text);
+  if (r < 0 && r != HF_ERR_NOTFOUND)
+    return r;
+  answer_soon(ask);
+  return 0;
+}
+
+static void on_progress(void *ctx, struct hf_str json) {
+  struct hf_console_ask *ask = ctx;
+  struct hf_buf line;
+  hf_buf_init(&line, PROGRESS_MAX);
+  int r = hf_buf_append_str(&line, HF_STR(HF_CONSOLE_MORE ",\"progress\":"));
+  if (r == 0)
+    r = hf_buf_append_str(&line, json);
+  if (r == 0)
+    r = hf_buf_append_str(&line, HF_STR("}"));
+  if (r == 0 && ask->line)
+    ask->line(ask->context, hf_buf_str(&line)); /* the ask may be gone when it returns */
+  hf_buf_deinit(&line);
+}
+
+static void on_replayed(void *ctx, struct hf_str json) {
+  struct hf_console_ask *ask = ctx;
+  ask->replay = NULL;
+  answer_raw(ask, "result", json);
+  answer_soon(ask);
+}
+
+static int run_replay(struct hf_console_ask *ask, const struct question *q) {
+  static const struct hf_console_replay_ops ops = {on_progress, on_replayed};
+  struct hf_console *console = ask->console;
+  if (!console->gateway->store) {
+    answer_error(ask, "this gateway has no store: there are no dead letters");
+    answer_soon(ask);
+    return 0;
+  }
+  return hf_console_replay_start(console->gateway, &console->replays, q->doc, q->arena, &ops, ask, &ask->replay);
+}
+
 static const struct {
   struct hf_str op;
   int (*run)(struct hf_console_ask *ask, const struct question *q); /* 0: the answer comes; else it failed */
 } handlers[] = {
-    {{"status", 6}, run_status},
-    {{"tools", 5}, run_tools},
-    {{"call", 4}, run_call},
-    {{"reload", 6}, run_reload},
+    {{"status", 6}, run_status}, {{"tools", 5}, run_tools},     {{"call", 4}, run_call},
+    {{"reload", 6}, run_reload}, {{"explain", 7}, run_explain}, {{"letters-replay", 14}, run_replay},
 };
 
 /* Reads an optional string member. */
@@ -201,7 +256,7 @@ static int read_raw(struct hf_json_doc *doc, const char *name, struct hf_str *re
 }
 
 static int run(struct hf_console_ask *ask, struct hf_json_doc *doc, struct hf_arena *arena) {
-  struct question q = {0};
+  struct question q = {.doc = doc, .arena = arena};
   struct hf_str op = {NULL, 0};
   if (hf_json_type(doc, 0) != HF_JSON_OBJECT)
     return HF_ERR_INVALID;
@@ -210,6 +265,8 @@ static int run(struct hf_console_ask *ask, struct hf_json_doc *doc, struct hf_ar
     r = read_text(doc, "server", arena, &q.server);
   if (r == 0)
     r = read_text(doc, "name", arena, &q.name);
+  if (r == 0)
+    r = read_text(doc, "call", arena, &q.call);
   if (r == 0)
     r = read_raw(doc, "cursor", &q.cursor);
   if (r == 0)
@@ -241,6 +298,8 @@ static int read_and_run(struct hf_console_ask *ask, struct hf_str text) {
 }
 
 static void release(struct hf_console_ask *ask) {
+  if (ask->replay)
+    hf_console_replay_leave(ask->replay);
   if (ask->client)
     hf_client_close(ask->client);
   hf_job_cancel(&ask->deliver);
@@ -276,6 +335,10 @@ int hf_console_ask(struct hf_console *console, struct hf_str question, hf_consol
   return 0;
 }
 
+void hf_console_listen(struct hf_console_ask *ask, hf_console_line_fn *line) {
+  ask->line = line;
+}
+
 void hf_console_forget(struct hf_console_ask *ask) {
   release(ask);
 }
@@ -288,6 +351,7 @@ struct hf_console *hf_console_new(struct hf_gateway *gateway, hf_reload_fn *relo
   console->reload = reload;
   console->context = context;
   hf_list_init(&console->asks);
+  hf_list_init(&console->replays);
   return console;
 }
 
@@ -298,5 +362,6 @@ void hf_console_free(struct hf_console *console) {
   struct hf_list *next;
   HF_LIST_FOREACH (it, next, &console->asks)
     release(HF_CONTAINER_OF(it, struct hf_console_ask, link));
+  hf_console_replay_free_all(&console->replays);
   hf_free(console);
 }

@@ -1,4 +1,4 @@
-/* What an operator may ask of a gateway: status, tools, call, reload.
+/* What an operator may ask of a gateway: status, tools, call, reload, explain, letters-replay.
  *
  * A question is one JSON object with `op`, an answer one with `result` or `error`; the control socket carries them to a
  * running gateway, and the command line asks one in its own process the same way. Tools are listed and called as a
@@ -7,6 +7,8 @@
 #define HF_DAEMON_CONSOLE_H
 
 #include "gateway/gateway.h"
+
+#define HF_CONSOLE_MORE "{\"more\":true"
 
 struct hf_console;
 struct hf_console_ask;
@@ -27,7 +29,13 @@ typedef void hf_console_done_fn(void *context, struct hf_str answer);
 int hf_console_ask(struct hf_console *console, struct hf_str question, hf_console_done_fn *done, void *context,
                    struct hf_console_ask **ret_ask);
 
-/* No answer is wanted any more: a call under way is cancelled. */
+/* What is told before the answer, of questions that take their time: JSON that begins with HF_CONSOLE_MORE. */
+typedef void hf_console_line_fn(void *context, struct hf_str line);
+
+/* Lets `line` have it, with the context of the question; nothing has been told before the loop runs. */
+void hf_console_listen(struct hf_console_ask *ask, hf_console_line_fn *line);
+
+/* No answer is wanted any more: a call under way is cancelled, a replay starts nothing more. */
 void hf_console_forget(struct hf_console_ask *ask);
 
 #endif

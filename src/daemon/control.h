@@ -1,4 +1,5 @@
-/* The control socket: one question per line, one answer per line, both JSON, for the gateway's own user only.
+/* The control socket: one question per line, one answer per line, both JSON, for the gateway's own user only. Before an
+ * answer there may be lines about what is going on; they begin with HF_CONSOLE_MORE, and answers never do.
  *
  * The socket is made with mode 0600 in a directory of mode 0700, and a peer of another user is closed unheard. */
 #ifndef HF_DAEMON_CONTROL_H
@@ -38,11 +39,21 @@ int hf_control_new(uv_loop_t *uv, const char *path, const struct hf_control_hand
 
 void hf_control_answer(struct hf_control_peer *peer, struct hf_str text);
 
+/* A line before the answer. A peer that doesn't read loses such lines, and never the answer. */
+void hf_control_tell(struct hf_control_peer *peer, struct hf_str text);
+
 /* Closes everything and removes the socket. Memory goes once the loop has closed the handles. */
 void hf_control_free(struct hf_control *control);
 
 /* For the command line: asks the gateway at `path`, waiting for the answer. Returns 0; HF_ERR_UNAVAILABLE (nobody is
  * there), HF_ERR_IO, HF_ERR_LIMIT, HF_ERR_NOMEM. */
 int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr);
+
+/* Returns 0 to go on, or an error that ends the call: closing the connection tells the gateway to stop. */
+typedef int hf_control_line_fn(void *context, struct hf_str line);
+
+/* The same with the lines before the answer, each as it comes. */
+int hf_control_follow(const char *path, struct hf_str question, hf_control_line_fn *line, void *context,
+                      struct hf_buf *ret_answer, struct hf_error *reterr);
 
 #endif

@@ -63,6 +63,7 @@ struct hf_client_options {
                               request (stdio) */
   const struct hf_client_ops *ops;
   void *owner;
+  uint64_t replay; /* not 0: its one call replays a dead letter, under this number of hf_gateway_next_call */
 };
 
 /* Opens a client. Returns 0 and owned, HF_ERR_NOTFOUND (no such server), HF_ERR_LIMIT (too many), HF_ERR_NOMEM,

@@ -91,7 +91,8 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   exchange->client = client;
   exchange->reply = reply;
   exchange->started = gateway->loop->now;
-  exchange->number = gateway->next_call++;
+  exchange->number = client->replay ? client->replay : hf_gateway_next_call(gateway);
+  exchange->replay = client->replay != 0;
   if (copy_headers(exchange, reply) < 0) {
     hf_timer_deinit(gateway->loop, &exchange->timer);
     hf_arena_deinit(&exchange->arena);

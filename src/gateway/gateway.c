@@ -91,7 +91,8 @@ static void take_keyed(void *ctx, const struct hf_keyed *keyed) {
 }
 
 static void take_cached(void *ctx, const struct hf_cached *cached) {
-  (void)ctx, (void)cached;
+  struct hf_gateway *gateway = ctx;
+  (void)hf_cache_restore(&gateway->cache, cached, gateway->loop->now, gateway->loop->wall_ms);
 }
 
 static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
@@ -101,6 +102,7 @@ static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter
 
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
   gateway->store = store;
+  gateway->cache.store = store;
   store->ops->load(store, take_keyed, take_cached, gateway);
   store->ops->watch(store, take_news, gateway);
 }
@@ -127,6 +129,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_traces_init(&gateway->traces);
   hf_job_init(&gateway->wake, wake_waiting);
   hf_job_init(&gateway->announce, announce_changes);
+  hf_cache_init(&gateway->cache, settings->limits.cache_bytes, NULL);
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
   hf_keys_init(&gateway->keys, gateway);
   gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
@@ -164,6 +167,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_names_deinit(&gateway->prompt_names);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
+  hf_cache_deinit(&gateway->cache);
   hf_metrics_deinit(&gateway->metrics);
   hf_settings_free(gateway->settings);
   hf_free(gateway);
@@ -183,6 +187,10 @@ void hf_gateway_start(struct hf_gateway *gateway) {
 
 uint64_t hf_gateway_next_id(struct hf_gateway *gateway) {
   return gateway->next_id++;
+}
+
+uint64_t hf_gateway_next_call(struct hf_gateway *gateway) {
+  return ++gateway->next_call;
 }
 
 struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_str name) {
@@ -352,6 +360,7 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
   gateway->by_name = by_name;
   hf_settings_free(gateway->settings);
   gateway->settings = settings;
+  hf_cache_limit(&gateway->cache, settings->limits.cache_bytes);
   hf_gateway_start(gateway);
   mark_changed(gateway, NULL, (1U << HF_LIST_COUNT) - 1);
   hf_gateway_wake(gateway);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "gateway/cache.h"
 #include "gateway/client.h"
 #include "gateway/instance.h"
 #include "gateway/key_table.h"
@@ -46,13 +47,14 @@ struct hf_gateway {
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
   struct hf_store *store;   /* borrowed; NULL: there is none */
+  struct hf_cache cache;
   struct hf_keys keys;
   struct hf_flights *flights;
   struct hf_lost_calls *lost;
   hf_time next_complaint; /* about a store that fails */
-  struct hf_list waiting;   /* exchanges that wait for servers or lists */
-  struct hf_job wake;       /* looks through them */
-  struct hf_job announce;   /* tells clients what has changed */
+  struct hf_list waiting; /* exchanges that wait for servers or lists */
+  struct hf_job wake;     /* looks through them */
+  struct hf_job announce; /* tells clients what has changed */
   struct hf_list subscriptions;
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
@@ -105,6 +107,9 @@ bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out);
 int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out);
 
 uint64_t hf_gateway_next_id(struct hf_gateway *gateway);
+
+/* The number of the next call: never 0. */
+uint64_t hf_gateway_next_call(struct hf_gateway *gateway);
 
 struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_str name);
 

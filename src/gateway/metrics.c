@@ -93,6 +93,15 @@ void hf_metrics_count(struct hf_metrics *metrics, struct hf_str server, struct h
   }
 }
 
+void hf_metrics_outcome(struct hf_metrics *metrics, const struct hf_outcome *outcome) {
+  if (outcome->source != HF_SOURCE_LIVE)
+    hf_metrics_add(metrics, HF_METRIC_DEGRADED);
+  if (outcome->letter == HF_LETTER_WRITTEN)
+    metrics->letters[outcome->fault]++;
+  else if (outcome->letter == HF_LETTER_FAILED)
+    hf_metrics_add(metrics, HF_METRIC_LETTERS_LOST);
+}
+
 int hf_metrics_label(struct hf_buf *out, struct hf_str text) {
   int r = hf_buf_append(out, "\"", 1);
   for (size_t i = 0; r == 0 && i < text.len; i++) {
@@ -172,8 +181,37 @@ static const struct {
      write_latency},
 };
 
-int hf_metrics_write(const struct hf_metrics *metrics, struct hf_buf *out) {
+static const struct {
+  const char *name;
+  const char *help;
+} counters[] = {
+#define HF_METRIC_ROW(name, family, help) {"holdfast_" family, help},
+    HF_METRIC_LIST(HF_METRIC_ROW)
+#undef HF_METRIC_ROW
+};
+
+static int write_counters(const struct hf_metrics *metrics, struct hf_buf *out) {
   int r = 0;
+  for (size_t i = 0; r == 0 && i < HF_METRIC_COUNT; i++)
+    r = hf_buf_printf(out, "# HELP %s %s\n# TYPE %s counter\n%s %" PRIu64 "\n", counters[i].name, counters[i].help,
+                      counters[i].name, counters[i].name, metrics->counters[i]);
+  return r;
+}
+
+static int write_letters(const struct hf_metrics *metrics, struct hf_buf *out) {
+  int r = hf_buf_append_str(out, HF_STR("# HELP holdfast_dead_letters_total Dead letters written by this gateway, by "
+                                        "fault.\n# TYPE holdfast_dead_letters_total counter\n"));
+  for (int fault = 0; r == 0 && fault < HF_FAULT_COUNT; fault++)
+    if (metrics->letters[fault])
+      r = hf_buf_printf(out, "holdfast_dead_letters_total{class=\"%s\"} %" PRIu64 "\n",
+                        hf_fault_name((enum hf_fault)fault), metrics->letters[fault]);
+  return r;
+}
+
+int hf_metrics_write(const struct hf_metrics *metrics, struct hf_buf *out) {
+  int r = write_counters(metrics, out);
+  if (r == 0)
+    r = write_letters(metrics, out);
   for (size_t f = 0; r == 0 && f < sizeof families / sizeof families[0]; f++) {
     r = hf_buf_append_str(out, hf_str_from(families[f].head));
     for (size_t i = 0; r == 0 && i < metrics->tools.len; i++)

@@ -14,8 +14,30 @@
 
 enum { HF_METRICS_TOOLS_MAX = 4096 };
 
+/* What is counted for the whole gateway: name of the family without "holdfast_", help. */
+#define HF_METRIC_LIST(X)                                                                                              \
+  X(CACHE_HITS, "cache_hits_total", "Calls answered by a fresh answer in the cache.")                                  \
+  X(CACHE_MISSES, "cache_misses_total", "Calls of tools with a cache that found no fresh answer in it.")               \
+  X(HEDGES, "hedges_total", "Second attempts beside a slow one.")                                                      \
+  X(CHECKS, "checks_total", "Status checks of calls whose answer was lost.")                                           \
+  X(JOINED, "calls_joined_total", "Calls that shared the answer of an equal one instead of being sent.")               \
+  X(DEGRADED, "degraded_answers_total", "Answers that are no live ones.")                                              \
+  X(LETTERS_LOST, "dead_letters_lost_total", "Dead letters that could not be written.")                                \
+  X(REPLAYS, "replays_total", "Dead letters that were tried again.")                                                   \
+  X(REPLAYS_DONE, "replays_done_total", "Replays that brought their letter's result.")                                 \
+  X(REENTRIES, "dead_letters_returned_total", "Replays that failed: the letter is dead again.")
+
+enum hf_metric {
+#define HF_METRIC_ENUM(name, family, help) HF_METRIC_##name,
+  HF_METRIC_LIST(HF_METRIC_ENUM)
+#undef HF_METRIC_ENUM
+      HF_METRIC_COUNT
+};
+
 struct hf_metrics {
   struct hf_map tools; /* "server\0tool" → struct tool_metrics, owned */
+  uint64_t counters[HF_METRIC_COUNT];
+  uint64_t letters[HF_FAULT_COUNT]; /* that were written, by what was wrong */
 };
 
 void hf_metrics_init(struct hf_metrics *metrics);
@@ -24,6 +46,13 @@ void hf_metrics_deinit(struct hf_metrics *metrics);
 /* Counts one finished call. Absent names count as `_unknown`. Out of memory loses the count, nothing else. */
 void hf_metrics_count(struct hf_metrics *metrics, struct hf_str server, struct hf_str tool, enum hf_source source,
                       enum hf_fault fault, unsigned attempts, hf_time elapsed);
+
+static inline void hf_metrics_add(struct hf_metrics *metrics, enum hf_metric metric) {
+  metrics->counters[metric]++;
+}
+
+/* Counts what else is to be counted of a finished call: a degraded answer, its letter. */
+void hf_metrics_outcome(struct hf_metrics *metrics, const struct hf_outcome *outcome);
 
 /* Appends the text of all of them. Returns 0 or the buffer's error. */
 int hf_metrics_write(const struct hf_metrics *metrics, struct hf_buf *out);

@@ -19,6 +19,22 @@ static const struct hf_breaker *find_breaker(const struct hf_instance *instance,
   return NULL;
 }
 
+static int64_t ms_until(const struct hf_gateway *gateway, hf_time at) {
+  return at == HF_TIME_NEVER ? -1 : hf_time_max(at - gateway->loop->now, 0) / HF_MS(1);
+}
+
+/* How a breaker is, if that is news. */
+static void write_breaker(struct hf_json_writer *w, const struct hf_gateway *gateway,
+                          const struct hf_breaker *breaker) {
+  struct hf_breaker_view view;
+  hf_breaker_view(breaker, &view);
+  if (view.state == HF_BREAKER_CLOSED)
+    return;
+  hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(view.state)));
+  if (view.state == HF_BREAKER_OPEN)
+    hf_json_write_member_int(w, "probeInMs", ms_until(gateway, view.until));
+}
+
 static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, const struct hf_item *item) {
   struct hf_str server = instance->settings->name;
   const struct hf_tool_settings *tool = hf_settings_tool(instance->config, server, item->key);
@@ -37,8 +53,8 @@ static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, c
   if (tool && tool->hidden)
     hf_json_write_member_bool(w, "hidden", true);
   const struct hf_breaker *breaker = find_breaker(instance, item->key);
-  if (breaker && breaker->state != HF_BREAKER_CLOSED)
-    hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(breaker->state)));
+  if (breaker)
+    write_breaker(w, instance->gateway, breaker);
   hf_json_write_object_end(w);
 }
 
@@ -56,8 +72,13 @@ static void write_instance(struct hf_json_writer *w, struct hf_instance *instanc
     hf_json_write_member_int(w, "pid", instance->pid);
   hf_json_write_member_int(w, "starts", (int64_t)instance->starts);
   hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(view.breaker)));
+  if (view.breaker == HF_BREAKER_OPEN)
+    hf_json_write_member_int(w, "probeInMs", ms_until(instance->gateway, view.breaker_until));
   hf_json_write_member_int(w, "inFlight", view.in_flight);
+  hf_json_write_member_int(w, "limit", view.limit);
   hf_json_write_member_int(w, "queued", view.queued);
+  hf_json_write_member_int(w, "repeatsRefused", (int64_t)view.budget_refusals);
+  hf_json_write_member_int(w, "callsRefused", (int64_t)view.limit_refusals);
   hf_json_write_key(w, "tools");
   hf_json_write_array(w);
   const struct hf_items *items = &instance->lists[HF_LIST_TOOLS].items;
@@ -81,6 +102,43 @@ static struct hf_instance *shown_instance(const struct hf_server *server) {
   return HF_CONTAINER_OF(server->own.next, struct hf_instance, link);
 }
 
+static const char *const letter_states[HF_LETTER_STATUS_COUNT] = {
+    [HF_LETTER_DEAD] = "dead",           [HF_LETTER_REPLAYING] = "replaying",     [HF_LETTER_REPLAYED] = "replayed",
+    [HF_LETTER_DISCARDED] = "discarded", [HF_LETTER_QUARANTINED] = "quarantined",
+};
+
+static void write_store(struct hf_json_writer *w, const struct hf_gateway *gateway) {
+  struct hf_store_stats stats = {0};
+  gateway->store->ops->stats(gateway->store, &stats);
+  hf_json_write_key(w, "letters");
+  hf_json_write_object(w);
+  for (int i = 0; i < HF_LETTER_STATUS_COUNT; i++)
+    hf_json_write_member_int(w, letter_states[i], (int64_t)stats.depth[i]);
+  if (stats.oldest_ms)
+    hf_json_write_member_int(w, "oldestMs", gateway->loop->wall_ms - stats.oldest_ms);
+  hf_json_write_member_int(w, "expiring", (int64_t)stats.expiring);
+  hf_json_write_member_int(w, "bytes", (int64_t)stats.bytes);
+  hf_json_write_object_end(w);
+}
+
+static void write_whole(struct hf_json_writer *w, const struct hf_gateway *gateway) {
+  const struct hf_metrics *metrics = &gateway->metrics;
+  if (gateway->store)
+    write_store(w, gateway);
+  hf_json_write_key(w, "cache");
+  hf_json_write_object(w);
+  hf_json_write_member_int(w, "entries", (int64_t)gateway->cache.entries.len);
+  hf_json_write_member_int(w, "bytes", (int64_t)gateway->cache.bytes);
+  hf_json_write_member_int(w, "limit", (int64_t)gateway->cache.max_bytes);
+  hf_json_write_member_int(w, "hits", (int64_t)metrics->counters[HF_METRIC_CACHE_HITS]);
+  hf_json_write_object_end(w);
+  hf_json_write_member_int(w, "degraded", (int64_t)metrics->counters[HF_METRIC_DEGRADED]);
+  hf_json_write_member_int(w, "hedges", (int64_t)metrics->counters[HF_METRIC_HEDGES]);
+  hf_json_write_member_int(w, "checks", (int64_t)metrics->counters[HF_METRIC_CHECKS]);
+  hf_json_write_member_int(w, "joined", (int64_t)metrics->counters[HF_METRIC_JOINED]);
+  hf_json_write_member_int(w, "replays", (int64_t)metrics->counters[HF_METRIC_REPLAYS]);
+}
+
 int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out) {
   struct hf_json_writer w;
   hf_json_writer_init(&w, out);
@@ -90,6 +148,7 @@ int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out) {
   hf_json_write_member_int(&w, "clients", (int64_t)gateway->client_count);
   hf_json_write_member_int(&w, "calls", (int64_t)gateway->calls);
   hf_json_write_member_int(&w, "lateAnswers", (int64_t)gateway->late_answers);
+  write_whole(&w, gateway);
   hf_json_write_key(&w, "servers");
   hf_json_write_array(&w);
   struct hf_list *it, *tmp;
@@ -228,8 +287,43 @@ static int write_tool_breakers(struct hf_gateway *gateway, struct hf_buf *out) {
   return r;
 }
 
+static int write_value(struct hf_buf *out, const char *name, const char *help, int64_t value) {
+  return hf_buf_printf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %" PRId64 "\n", name, help, name, name, value);
+}
+
+/* Nothing without a store: no letters is not the same as none kept. */
+static int write_letters(const struct hf_gateway *gateway, struct hf_buf *out) {
+  if (!gateway->store)
+    return 0;
+  struct hf_store_stats stats = {0};
+  gateway->store->ops->stats(gateway->store, &stats);
+  int r = hf_buf_append_str(out, HF_STR("# HELP holdfast_dead_letters Dead letters in the store, by status.\n"
+                                        "# TYPE holdfast_dead_letters gauge\n"));
+  for (int i = 0; r == 0 && i < HF_LETTER_STATUS_COUNT; i++)
+    r = hf_buf_printf(out, "holdfast_dead_letters{status=\"%s\"} %" PRIu64 "\n", letter_states[i], stats.depth[i]);
+  int64_t age = stats.oldest_ms ? (gateway->loop->wall_ms - stats.oldest_ms) / 1000 : 0;
+  if (r == 0)
+    r = write_value(out, "holdfast_dead_letter_oldest_seconds", "Age of the oldest letter that is dead.", age);
+  if (r == 0)
+    r = write_value(out, "holdfast_dead_letters_expiring", "Letters that retention removes within a day.",
+                    (int64_t)stats.expiring);
+  return r ? r : write_value(out, "holdfast_store_bytes", "Size of the database.", (int64_t)stats.bytes);
+}
+
+static int write_cache(const struct hf_gateway *gateway, struct hf_buf *out) {
+  int r = write_value(out, "holdfast_cache_entries", "Good answers that are kept in memory.",
+                      (int64_t)gateway->cache.entries.len);
+  return r ? r
+           : write_value(out, "holdfast_cache_bytes", "Bytes of the good answers that are kept in memory.",
+                         (int64_t)gateway->cache.bytes);
+}
+
 int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out) {
   int r = hf_metrics_write(&gateway->metrics, out);
+  if (r == 0)
+    r = write_letters(gateway, out);
+  if (r == 0)
+    r = write_cache(gateway, out);
   if (r == 0)
     r = write_tool_breakers(gateway, out);
   for (size_t i = 0; r == 0 && i < sizeof gauges / sizeof gauges[0]; i++)

@@ -29,6 +29,7 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   client->ops = options->ops;
   client->owner = options->owner;
   client->era = options->era;
+  client->replay = options->replay;
   client->stateless = options->era == HF_ERA_MODERN;
   client->log_level = -1;
   hf_list_init(&client->exchanges);

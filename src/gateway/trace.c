@@ -75,7 +75,8 @@ void hf_trace_begin(struct hf_exchange *exchange) {
     return;
   /* The steps and the text are written before they are read. */
   memset(trace, 0, offsetof(struct hf_trace, step));
-  trace->exchange = exchange;
+  trace->running = true;
+  trace->number = exchange->number;
   trace->started = exchange->started;
   trace->started_ms = gateway->loop->wall_ms - (gateway->loop->now - exchange->started) / HF_MS(1);
   trace->failed = HF_TIME_NEVER;
@@ -377,9 +378,8 @@ static void keep(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = gateway_of(exchange);
   struct hf_traces *traces = &gateway->traces;
   struct hf_trace *trace = exchange->trace;
-  (void)hf_outcome_call_id(exchange, trace->call);
   exchange->trace = NULL;
-  trace->exchange = NULL;
+  trace->running = false;
   hf_list_remove(&trace->link);
   hf_list_push_back(&traces->ended, &trace->link);
   traces->ended_count++;

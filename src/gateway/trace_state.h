@@ -58,9 +58,9 @@ struct hf_trace_text {
 };
 
 struct hf_trace {
-  struct hf_list link;                /* in one of the lists of struct hf_traces */
-  const struct hf_exchange *exchange; /* NULL once it has ended */
-  char call[HF_CALL_ID_MAX];          /* with its NUL; once it has ended */
+  struct hf_list link; /* in one of the lists of struct hf_traces */
+  bool running;
+  uint64_t number; /* the call's */
   hf_time started;
   hf_time acquired; /* when the permit was asked for that is not there yet */
   hf_time failed;   /* when the last attempt ended badly; HF_TIME_NEVER: none has */

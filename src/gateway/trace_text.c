@@ -349,18 +349,12 @@ int hf_trace_providers(const struct hf_trace *trace, struct hf_buf *out) {
   return r;
 }
 
-static struct hf_str call_id(const struct hf_trace *trace, char text[HF_CALL_ID_MAX]) {
-  if (trace->exchange)
-    return hf_outcome_call_id(trace->exchange, text);
-  return (struct hf_str){trace->call, strnlen(trace->call, sizeof trace->call)};
-}
-
 /* The newest is what people ask for mostly. */
 static const struct hf_trace *find_in(const struct hf_list *list, struct hf_str call) {
   char text[HF_CALL_ID_MAX];
   for (const struct hf_list *it = list->prev; it != list; it = it->prev) {
     const struct hf_trace *trace = HF_CONTAINER_OF(it, const struct hf_trace, link);
-    if (hf_str_equal(call_id(trace, text), call))
+    if (hf_str_equal(hf_outcome_id_of(trace->number, text), call))
       return trace;
   }
   return NULL;
@@ -399,11 +393,11 @@ int hf_trace_explain(const struct hf_gateway *gateway, struct hf_str call, struc
   write_text(&w, "tool", hf_trace_str(trace, trace->tool));
   write_text(&w, "route", hf_trace_str(trace, trace->route));
   write_text(&w, "principal", hf_trace_str(trace, trace->principal));
-  hf_json_write_member_bool(&w, "running", trace->exchange != NULL);
+  hf_json_write_member_bool(&w, "running", trace->running);
   hf_json_write_member_int(&w, "startedMs", trace->started_ms);
   if (trace->has_outcome)
     write_outcome(trace, &w);
-  else if (trace->exchange)
+  else if (trace->running)
     hf_json_write_member_int(&w, "elapsedMs", (gateway->loop->now - trace->started) / HF_MS(1));
   hf_json_write_key(&w, "steps");
   hf_trace_write(trace, &w);

@@ -46,13 +46,19 @@ static void give(struct fake_store *store, const struct fake_answer *answer) {
   answer->query->done(answer->query, answer->error);
 }
 
+bool fake_store_answer_one(struct fake_store *store) {
+  if (store->answer_count == 0)
+    return false;
+  struct fake_answer answer = store->answers[0];
+  store->answer_count--;
+  memmove(store->answers, store->answers + 1, store->answer_count * sizeof store->answers[0]);
+  give(store, &answer);
+  return true;
+}
+
 void fake_store_answer(struct fake_store *store) {
-  while (store->answer_count > 0) {
-    struct fake_answer answer = store->answers[0];
-    store->answer_count--;
-    memmove(store->answers, store->answers + 1, store->answer_count * sizeof store->answers[0]);
-    give(store, &answer);
-  }
+  while (fake_store_answer_one(store))
+    continue;
 }
 
 static void run_job(struct hf_job *job) {

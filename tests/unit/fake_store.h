@@ -85,7 +85,10 @@ void fake_store_init(struct fake_store *store, struct hf_loop *loop);
 /* For the next world: what was written stays. Nobody waits any more. */
 void fake_store_reopen(struct fake_store *store, struct hf_loop *loop);
 
-/* Gives the answers that are owed. */
+/* Gives the first of the answers that are owed. Returns false if none is. */
+bool fake_store_answer_one(struct fake_store *store);
+
+/* Gives the answers that are owed, and those that are asked for meanwhile. */
 void fake_store_answer(struct fake_store *store);
 
 /* The gateway that wrote them is dead: its open intents become letters. Returns how many. Whoever watches then is told,

@@ -1,0 +1,684 @@
+#include "shop.h"
+
+#include "base/alloc.h"
+#include "gateway/replay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fake_store store;
+
+/* Somebody who watches a replay. */
+struct watcher {
+  struct hf_replay *replay;
+  char lines[8192]; /* of progress, one behind the other */
+  char end[512];    /* "" until it has ended */
+};
+
+static void on_progress(void *ctx, struct hf_str json) {
+  struct watcher *watcher = ctx;
+  size_t len = strlen(watcher->lines);
+  snprintf(watcher->lines + len, sizeof watcher->lines - len, "%.*s\n", HF_STR_FMT(json));
+}
+
+static void on_done(void *ctx, struct hf_str json) {
+  struct watcher *watcher = ctx;
+  assert_string_equal(watcher->end, "");
+  snprintf(watcher->end, sizeof watcher->end, "%.*s", HF_STR_FMT(json));
+}
+
+static const struct hf_replay_ops ops = {on_progress, on_done};
+
+static void begin(struct shop *shop) {
+  memset(&store, 0, sizeof store);
+  fake_store_init(&store, NULL);
+  shop_open(shop, &store);
+  shop->pay->letters = HF_LETTER_ALL;
+  shop->order->letters = HF_LETTER_ALL;
+  shop->look->letters = HF_LETTER_ALL;
+}
+
+static void assert_text(struct hf_str text, const char *expected) {
+  char copy[512];
+  snprintf(copy, sizeof copy, "%.*s", HF_STR_FMT(text));
+  assert_string_equal(copy, expected);
+}
+
+static void assert_has(const char *text, const char *part) {
+  if (!text || !strstr(text, part))
+    fail_msg("'%s' is not in %s", part, text ? text : "nothing");
+}
+
+static void assert_lacks(const char *text, const char *part) {
+  if (strstr(text, part))
+    fail_msg("'%s' is in %s", part, text);
+}
+
+static struct hf_letter *letter(size_t i) {
+  assert_true(store.letters[i].used);
+  return &store.letters[i].row;
+}
+
+/* Makes a letter of a call that failed: `executed` no (the server was busy) or maybe (its answer was lost). */
+static void make_letter(struct shop *shop, const char *tool, int n, bool sent, const char *more) {
+  struct fake_reply reply;
+  char arguments[32];
+  snprintf(arguments, sizeof arguments, "{\"n\":%d}", n);
+  char meta[256];
+  snprintf(meta, sizeof meta, ",\"dev.holdfast/call\":{\"maxAttempts\":1%s}", more);
+  shop_call(shop, &shop->ann, &reply, tool, arguments, meta);
+  struct hf_attempt_ref *ref = upstream_last(shop->upstream);
+  struct hf_evidence busy = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+  busy.http_status = 429;
+  if (sent) {
+    upstream_handed_over(ref);
+    upstream_fail(ref, HF_EVIDENCE_BROKE);
+  } else {
+    ref->open = false;
+    ref->events->done(ref->ctx, &busy, NULL);
+  }
+  world_run(&shop->world, 0);
+  assert_has(reply.answer, "deadLetterId");
+  reply_deinit(&reply);
+}
+
+static void start(struct shop *shop, struct watcher *watcher, const struct hf_replay_options *options) {
+  *watcher = (struct watcher){0};
+  assert_int_equal(hf_replay_start(shop->world.gateway, options, &ops, watcher, &watcher->replay), 0);
+  assert_string_equal(watcher->lines, "");
+  world_run(&shop->world, 0);
+}
+
+static void end(struct watcher *watcher) {
+  hf_replay_free(watcher->replay);
+}
+
+static void replay__calls_again_as_the_letters_principal_and_keeps_the_result(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  start(&shop, &watcher, &(struct hf_replay_options){.by = HF_STR("eve")});
+  assert_int_equal(shop_count(&shop), 2);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYING);
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  assert_has(ref->text, "\"name\":\"pay\",\"arguments\":{\"n\":1}");
+  upstream_answer(ref, SHOP_OK("paid"));
+  world_run(&shop.world, 0);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  assert_has(letter(0)->result.ptr, "\"content\":[{\"type\":\"text\",\"text\":\"paid\"}]");
+  assert_has(letter(0)->history.ptr, "\"what\":\"replayed\",\"by\":\"eve\",\"call\":\"c-");
+  assert_int_equal(letter(0)->replays, 1);
+  assert_has(watcher.lines, "{\"letter\":\"d-1\",\"tool\":\"shop__pay\",\"what\":\"started\",\"call\":\"c-");
+  assert_has(watcher.lines, "\"what\":\"replayed\",");
+  assert_has(watcher.lines, "\"executed\":\"yes\",\"done\":1,\"total\":1}");
+  assert_string_equal(watcher.end, "{\"total\":1,\"replayed\":1,\"ran\":0,\"failed\":0,\"refused\":0,\"left\":0}");
+  assert_int_equal(fake_store_letters(&store), 1);
+  assert_int_equal(shop.world.gateway->metrics.counters[HF_METRIC_REPLAYS_DONE], 1);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__that_fails_makes_the_letter_dead_again_and_no_new_one(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  upstream_handed_over(ref);
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  world_run(&shop.world, 0);
+  assert_int_equal(fake_store_letters(&store), 1);
+  assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+  assert_int_equal(letter(0)->count, 2);
+  /* What it may have done now counts from now on. */
+  assert_text(letter(0)->executed, "maybe");
+  assert_has(watcher.lines, "\"what\":\"failed\",\"why\":\"connection_lost\"");
+  assert_has(watcher.end, "\"failed\":1");
+  end(&watcher);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it may have run");
+  assert_int_equal(shop_count(&shop), 2);
+  assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__refuses_what_may_have_run_until_a_person_says_that_it_has_not(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, true, "");
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it may have run");
+  assert_has(watcher.end, "\"refused\":1");
+  assert_int_equal(shop_count(&shop), 1);
+  end(&watcher);
+  start(&shop, &watcher, &(struct hf_replay_options){.executed_no = true});
+  assert_int_equal(shop_count(&shop), 2);
+  assert_has(letter(0)->history.ptr, "\"executedBefore\":\"maybe\"");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  world_run(&shop.world, 0);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void let_check(struct shop *shop, const char *ran, const char *not_run) {
+  struct hf_reconcile_settings *reconcile = &shop->pay->reconcile;
+  *reconcile = (struct hf_reconcile_settings){
+      .tool = {HF_STR("shop"), HF_STR("look")},
+      .arguments = HF_STR("{\"what\":\"{{n}}\"}"),
+      .executed = {.pointer = HF_STR("/structuredContent/state"), .op = HF_OPERATOR_EQUALS, .value = hf_str_from(ran)},
+      .not_executed = {.pointer = HF_STR("/structuredContent/state"),
+                       .op = HF_OPERATOR_EQUALS,
+                       .value = hf_str_from(not_run)},
+      .timeout = HF_SECONDS(5),
+      .settle = HF_SECONDS(60),
+  };
+}
+
+#define CHECK_SAYS(state) "{\"content\":[],\"structuredContent\":{\"state\":\"" state "\"}}"
+
+static void replay__asks_the_status_check_and_does_what_it_proves(void **state) {
+  static const struct {
+    const char *answer;
+    size_t calls; /* the check among them */
+    enum hf_letter_status status;
+    const char *told;
+  } cases[] = {
+      {CHECK_SAYS("none"), 3, HF_LETTER_REPLAYED, "\"what\":\"replayed\""},
+      {CHECK_SAYS("paid"), 2, HF_LETTER_REPLAYED, "\"what\":\"ran\",\"why\":\"the status check says that it has run\""},
+      {CHECK_SAYS("?"), 2, HF_LETTER_DEAD, "\"what\":\"refused\",\"why\":\"the status check cannot say"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct shop shop;
+    struct watcher watcher;
+    begin(&shop);
+    make_letter(&shop, "pay", 3, true, "");
+    let_check(&shop, "\"paid\"", "\"none\"");
+    world_run(&shop.world, HF_SECONDS(100));
+    start(&shop, &watcher, &(struct hf_replay_options){.reconcile = true});
+    assert_int_equal(shop_count(&shop), 2);
+    struct hf_attempt_ref *check = upstream_last(shop.upstream);
+    assert_has(check->text, "\"name\":\"look\",\"arguments\":{\"what\":3}");
+    upstream_answer(check, cases[i].answer);
+    world_run(&shop.world, 0);
+    assert_int_equal(shop_count(&shop), cases[i].calls);
+    if (cases[i].calls == 3)
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+    world_run(&shop.world, 0);
+    assert_int_equal(letter(0)->status, cases[i].status);
+    assert_has(watcher.lines, cases[i].told);
+    assert_true(watcher.end[0] != '\0');
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+static void replay__believes_no_check_before_the_time_to_settle_has_passed(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 3, true, "");
+  let_check(&shop, "\"paid\"", "\"none\"");
+  world_run(&shop.world, HF_SECONDS(59));
+  start(&shop, &watcher, &(struct hf_replay_options){.reconcile = true});
+  assert_int_equal(shop_count(&shop), 1);
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it can still begin to run");
+  end(&watcher);
+  shop.pay->reconcile.settle = HF_TIME_NEVER;
+  world_run(&shop.world, HF_SECONDS(86400));
+  start(&shop, &watcher, &(struct hf_replay_options){.reconcile = true});
+  assert_int_equal(shop_count(&shop), 1);
+  end(&watcher);
+  shop.pay->reconcile = (struct hf_reconcile_settings){0};
+  start(&shop, &watcher, &(struct hf_replay_options){.reconcile = true});
+  assert_has(watcher.lines, "its tool has no status check");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__keeps_the_key_and_a_patch_makes_a_new_one(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  char key[64];
+  begin(&shop);
+  make_letter(&shop, "order", 1, false, ",\"idempotencyKey\":\"k-1\"");
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  shop_key_sent(upstream_last(shop.upstream), key);
+  assert_string_equal(key, "k-1");
+  upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "not now");
+  world_run(&shop.world, 0);
+  assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+  end(&watcher);
+  start(&shop, &watcher, &(struct hf_replay_options){.patch = HF_STR("{\"n\":2,\"m\":3}")});
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  shop_key_sent(ref, key);
+  assert_true(strncmp(key, "d-1-", 4) == 0);
+  assert_has(ref->text, "\"n\":2,\"m\":3");
+  assert_text(letter(0)->arguments, "{\"n\":2,\"m\":3}");
+  assert_text(letter(0)->key, key);
+  assert_has(letter(0)->history.ptr, "\"patch\":{\"n\":2,\"m\":3}");
+  upstream_answer(ref, SHOP_OK("done"));
+  world_run(&shop.world, 0);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__a_dry_run_tells_and_does_nothing(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  make_letter(&shop, "pay", 2, true, "");
+  start(&shop, &watcher, &(struct hf_replay_options){.dry_run = true});
+  assert_has(watcher.lines, "{\"letter\":\"d-1\",\"tool\":\"shop__pay\",\"what\":\"would_replay\",\"executed\":\"no\"");
+  assert_has(watcher.lines,
+             "{\"letter\":\"d-2\",\"tool\":\"shop__pay\",\"what\":\"refused\",\"why\":\"it may have run");
+  assert_string_equal(watcher.end, "{\"total\":2,\"replayed\":0,\"ran\":0,\"failed\":0,\"refused\":1,\"left\":0}");
+  assert_int_equal(shop_count(&shop), 2);
+  assert_int_equal(store.changed, 0);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void make_many(struct shop *shop, int count) {
+  for (int i = 0; i < count; i++)
+    make_letter(shop, "note", i, false, "");
+}
+
+static void answer_last(struct shop *shop, bool good) {
+  struct hf_attempt_ref *ref = upstream_last(shop->upstream);
+  assert_non_null(ref);
+  if (good)
+    upstream_answer(ref, SHOP_OK("noted"));
+  else
+    upstream_error(ref, HF_RPC_INVALID_PARAMS, "never");
+  world_run(&shop->world, 0);
+}
+
+/* How many there are; the server has got all of them whole. */
+static size_t open_calls(const struct shop *shop) {
+  size_t count = 0;
+  for (size_t i = 0; i < shop->upstream->sent_count; i++) {
+    if (!shop->upstream->sent[i]->open)
+      continue;
+    upstream_handed_over(shop->upstream->sent[i]);
+    count++;
+  }
+  return count;
+}
+
+static const struct hf_attempt_ref *call_sent(const struct shop *shop, size_t index) {
+  for (size_t i = 0; i < shop->upstream->sent_count; i++)
+    if (shop->upstream->sent[i]->method == HF_METHOD_TOOLS_CALL && index-- == 0)
+      return shop->upstream->sent[i];
+  fail();
+  return NULL;
+}
+
+static void replay__takes_as_many_at_once_as_it_may_the_oldest_first(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 5);
+  size_t before = shop_count(&shop);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 2});
+  assert_int_equal(open_calls(&shop), 2);
+  assert_has(call_sent(&shop, before)->text, "{\"n\":0}");
+  assert_has(call_sent(&shop, before + 1)->text, "{\"n\":1}");
+  while (!watcher.end[0]) {
+    assert_true(open_calls(&shop) <= 2);
+    answer_last(&shop, true);
+  }
+  assert_has(watcher.end, "\"replayed\":5");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__keeps_its_pace(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 3);
+  size_t before = shop_count(&shop);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 10, .interval = HF_SECONDS(1)});
+  assert_int_equal(open_calls(&shop), 1);
+  world_run(&shop.world, HF_SECONDS(1) - 1);
+  assert_int_equal(open_calls(&shop), 1);
+  world_run(&shop.world, 1);
+  assert_int_equal(open_calls(&shop), 2);
+  world_run(&shop.world, HF_SECONDS(1));
+  assert_int_equal(open_calls(&shop), 3);
+  assert_int_equal(shop_count(&shop) - before, 3);
+  while (!watcher.end[0])
+    answer_last(&shop, true);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__ramps_up(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 8);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 5, .ramp_up = HF_SECONDS(10)});
+  assert_int_equal(open_calls(&shop), 1);
+  for (int i = 0; i < 10; i++) {
+    world_run(&shop.world, HF_SECONDS(1) + 2);
+    assert_int_equal(open_calls(&shop), 1 + 4 * (i + 1) / 10);
+  }
+  while (!watcher.end[0])
+    answer_last(&shop, true);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__stops_when_most_of_the_last_letters_failed(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 14);
+  size_t before = shop_count(&shop);
+  start(&shop, &watcher, &(struct hf_replay_options){.stop_percent = 50});
+  for (int i = 0; i < 10; i++) {
+    assert_string_equal(watcher.end, "");
+    answer_last(&shop, i < 4);
+  }
+  assert_int_equal(shop_count(&shop) - before, 10);
+  assert_string_equal(watcher.end, "{\"total\":14,\"replayed\":4,\"ran\":0,\"failed\":6,\"refused\":0,\"left\":4,"
+                                   "\"stopped\":\"too many of the last letters failed\"}");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__goes_on_when_half_of_them_failed(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 12);
+  start(&shop, &watcher, &(struct hf_replay_options){.stop_percent = 50});
+  for (int i = 0; i < 12; i++)
+    answer_last(&shop, i % 2 == 0);
+  assert_has(watcher.end, "\"replayed\":6,\"ran\":0,\"failed\":6,\"refused\":0,\"left\":0}");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__that_is_stopped_ends_what_it_has_begun(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 3);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  hf_replay_stop(watcher.replay, "enough");
+  world_run(&shop.world, 0);
+  assert_string_equal(watcher.end, "");
+  answer_last(&shop, true);
+  assert_has(watcher.end, "\"replayed\":1,\"ran\":0,\"failed\":0,\"refused\":0,\"left\":2,\"stopped\":\"enough\"}");
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  assert_int_equal(letter(1)->status, HF_LETTER_DEAD);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__freed_in_the_middle_leaves_nothing_behind(void **state) {
+  (void)state;
+  for (int stage = 0; stage < 6; stage++) {
+    struct shop shop;
+    struct watcher watcher = {0};
+    begin(&shop);
+    make_letter(&shop, "pay", 1, true, "");
+    let_check(&shop, "\"paid\"", "\"none\"");
+    world_run(&shop.world, HF_SECONDS(100));
+    store.slow = true;
+    assert_int_equal(hf_replay_start(shop.world.gateway, &(struct hf_replay_options){.reconcile = true}, &ops, &watcher,
+                                     &watcher.replay),
+                     0);
+    for (int i = 0; i < stage; i++) {
+      (void)fake_store_answer_one(&store);
+      world_run(&shop.world, 0);
+    }
+    hf_replay_free(watcher.replay);
+    store.slow = false;
+    fake_store_answer(&store);
+    world_run(&shop.world, HF_SECONDS(100));
+    assert_string_equal(watcher.end, "");
+    shop_close(&shop);
+  }
+}
+
+/* Two at once, in one gateway or in two: one of them wins. */
+static void replay__of_one_letter_by_two_happens_once(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher first, second = {0};
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  first = (struct watcher){0};
+  store.slow = true;
+  const struct hf_replay_options options = {.concurrency = 1};
+  assert_int_equal(hf_replay_start(shop.world.gateway, &options, &ops, &first, &first.replay), 0);
+  assert_int_equal(hf_replay_start(shop.world.gateway, &options, &ops, &second, &second.replay), 0);
+  world_run(&shop.world, 0);
+  store.slow = false;
+  fake_store_answer(&store);
+  world_run(&shop.world, 0);
+  assert_int_equal(shop_count(&shop), 2);
+  assert_has(second.lines, "\"what\":\"refused\",\"why\":\"it is being replayed already\"");
+  answer_last(&shop, true);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  end(&first);
+  end(&second);
+  start(&shop, &first, &(struct hf_replay_options){.filter = {.id = HF_STR("d-1")}});
+  assert_has(first.lines, "\"what\":\"refused\",\"why\":\"it was replayed before; requeue it first");
+  assert_int_equal(shop_count(&shop), 2);
+  end(&first);
+  shop_close(&shop);
+}
+
+static void replay__that_cannot_mark_the_letter_sends_nothing(void **state) {
+  (void)state;
+  static const struct {
+    int error;
+    const char *why;
+  } cases[] = {
+      {HF_ERR_BUSY, "somebody else replays it"},
+      {HF_ERR_INVALID, "it is not dead any more"},
+      {HF_ERR_FULL, "no space left"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct shop shop;
+    struct watcher watcher;
+    char line[128];
+    begin(&shop);
+    make_letter(&shop, "pay", 1, false, "");
+    store.error = cases[i].error;
+    start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+    snprintf(line, sizeof line, "\"what\":\"refused\",\"why\":\"%s\"", cases[i].why);
+    assert_has(watcher.lines, line);
+    assert_int_equal(shop_count(&shop), 1);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+/* Between the look at a letter and the mark another one replayed it, and it may have run. */
+static void replay__looks_again_once_the_letter_is_its_own(void **state) {
+  (void)state;
+  static const char *const changes[] = {"executed", "count", "replays"};
+  for (size_t i = 0; i < 3; i++) {
+    struct shop shop;
+    struct watcher watcher = {0};
+    begin(&shop);
+    make_letter(&shop, "pay", 1, false, "");
+    store.slow = true;
+    const struct hf_replay_options options = {.concurrency = 1};
+    assert_int_equal(hf_replay_start(shop.world.gateway, &options, &ops, &watcher, &watcher.replay), 0);
+    for (int answers = 0; answers < 2; answers++) { /* the ids, the letter */
+      assert_true(fake_store_answer_one(&store));
+      world_run(&shop.world, 0);
+    }
+    if (i == 0)
+      letter(0)->executed = HF_STR("maybe");
+    else if (i == 1)
+      letter(0)->count++;
+    else
+      letter(0)->replays++;
+    store.slow = false;
+    fake_store_answer(&store);
+    world_run(&shop.world, 0);
+    if (shop_count(&shop) != 1)
+      fail_msg("it did not see the change of %s", changes[i]);
+    assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it was replayed, or an equal call has failed");
+    assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+static void replay__refuses_contradictions(void **state) {
+  (void)state;
+  static const struct hf_replay_options wrong[] = {
+      {.reconcile = true, .executed_no = true},
+      {.concurrency = HF_REPLAY_CONCURRENCY_MAX + 1},
+      {.patch = {"[1]", 3}},
+      {.patch = {"{", 1}},
+      {.interval = -1},
+      {.ramp_up = HF_SECONDS(86401)},
+  };
+  struct shop shop;
+  struct hf_replay *replay;
+  begin(&shop);
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    assert_int_equal(hf_replay_start(shop.world.gateway, &wrong[i], &ops, NULL, &replay), HF_ERR_INVALID);
+  shop_close(&shop);
+  shop_open(&shop, NULL);
+  assert_int_equal(hf_replay_start(shop.world.gateway, &(struct hf_replay_options){0}, &ops, NULL, &replay),
+                   HF_ERR_UNSUPPORTED);
+  shop_close(&shop);
+}
+
+static void replay__refuses_arguments_that_were_not_kept(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  letter(0)->redacted = true;
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"its arguments were not kept whole");
+  assert_int_equal(shop_count(&shop), 1);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+/* An answer that stands in for a live one is not what the letter's caller had wanted. */
+static void replay__takes_only_a_live_answer(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  struct fake_reply reply;
+  begin(&shop);
+  shop.look->cache.ttl = HF_SECONDS(3600);
+  shop.look->cache.max_stale = HF_SECONDS(3600);
+  make_letter(&shop, "look", 1, false, "");
+  shop_call(&shop, &shop.ann, &reply, "look", "{\"n\":1}", "");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("old"));
+  reply_deinit(&reply);
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  if (upstream_last(shop.upstream)) {
+    upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "no");
+    world_run(&shop.world, 0);
+  }
+  assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+  assert_lacks(watcher.lines, "\"what\":\"replayed\"");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+static void replay__survives_any_failed_allocation(void **state) {
+  (void)state;
+  for (long n = 0; n < 120; n++) {
+    struct shop shop;
+    struct watcher watcher = {0};
+    begin(&shop);
+    make_letter(&shop, "pay", 1, false, "");
+    hf_alloc_fail_after(n);
+    const struct hf_replay_options options = {.concurrency = 1};
+    int r = hf_replay_start(shop.world.gateway, &options, &ops, &watcher, &watcher.replay);
+    unsigned paid = 0;
+    for (int i = 0; i < 10; i++) {
+      world_run(&shop.world, HF_SECONDS(1));
+      if (!upstream_last(shop.upstream))
+        continue;
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+      paid++;
+    }
+    world_run(&shop.world, HF_SECONDS(100));
+    hf_alloc_fail_after(-1);
+    assert_true(paid <= 1);
+    assert_int_equal(fake_store_letters(&store), 1);
+    assert_true(letter(0)->status != HF_LETTER_REPLAYING);
+    if (paid && letter(0)->status == HF_LETTER_DEAD)
+      assert_false(hf_str_equal(letter(0)->executed, HF_STR("no")));
+    if (r == 0)
+      end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(replay__calls_again_as_the_letters_principal_and_keeps_the_result),
+      cmocka_unit_test(replay__that_fails_makes_the_letter_dead_again_and_no_new_one),
+      cmocka_unit_test(replay__refuses_what_may_have_run_until_a_person_says_that_it_has_not),
+      cmocka_unit_test(replay__asks_the_status_check_and_does_what_it_proves),
+      cmocka_unit_test(replay__believes_no_check_before_the_time_to_settle_has_passed),
+      cmocka_unit_test(replay__keeps_the_key_and_a_patch_makes_a_new_one),
+      cmocka_unit_test(replay__a_dry_run_tells_and_does_nothing),
+      cmocka_unit_test(replay__takes_as_many_at_once_as_it_may_the_oldest_first),
+      cmocka_unit_test(replay__keeps_its_pace),
+      cmocka_unit_test(replay__ramps_up),
+      cmocka_unit_test(replay__stops_when_most_of_the_last_letters_failed),
+      cmocka_unit_test(replay__goes_on_when_half_of_them_failed),
+      cmocka_unit_test(replay__that_is_stopped_ends_what_it_has_begun),
+      cmocka_unit_test(replay__freed_in_the_middle_leaves_nothing_behind),
+      cmocka_unit_test(replay__of_one_letter_by_two_happens_once),
+      cmocka_unit_test(replay__that_cannot_mark_the_letter_sends_nothing),
+      cmocka_unit_test(replay__looks_again_once_the_letter_is_its_own),
+      cmocka_unit_test(replay__refuses_contradictions),
+      cmocka_unit_test(replay__refuses_arguments_that_were_not_kept),
+      cmocka_unit_test(replay__takes_only_a_live_answer),
+      cmocka_unit_test(replay__survives_any_failed_allocation),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
