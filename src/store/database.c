@@ -445,6 +445,8 @@ static int migrate(struct hf_database *database, struct hf_error *reterr) {
   return version < HF_SCHEMA_VERSION ? migrate_from(database, version, reterr) : 0;
 }
 
+/* EXTRA also syncs the directory: a new database begins with a rollback journal, and if that came back after a loss of
+ * power, it would undo everything. */
 static int open_sql(struct hf_database *database, const struct hf_database_options *options, struct hf_error *reterr) {
   int rc = sqlite3_open_v2(options->path ? options->path : ":memory:", &database->sql,
                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
@@ -453,13 +455,13 @@ static int open_sql(struct hf_database *database, const struct hf_database_optio
     rc = sqlite3_busy_timeout(database->sql, BUSY_MS);
   if (rc == SQLITE_OK)
     rc = sqlite3_exec(database->sql,
+                      "PRAGMA synchronous = EXTRA;"
                       "PRAGMA auto_vacuum = INCREMENTAL;"
                       "PRAGMA journal_mode = WAL;"
                       "PRAGMA journal_size_limit = 16777216;"
                       "PRAGMA temp_store = MEMORY;"
                       "PRAGMA trusted_schema = OFF;"
-                      "PRAGMA foreign_keys = OFF;"
-                      "PRAGMA synchronous = FULL",
+                      "PRAGMA foreign_keys = OFF",
                       NULL, NULL, NULL);
   database->durable = true;
   return rc == SQLITE_OK ? migrate(database, reterr) : explain(database, rc, reterr);
