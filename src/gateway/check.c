@@ -156,6 +156,7 @@ int hf_check_ask(struct hf_gateway *gateway, struct hf_client *client, const str
     return r;
   }
   *ret_check = check;
+  hf_metrics_add(&gateway->metrics, HF_METRIC_CHECKS);
   exchange->hints.deadline = patience;
   hf_pipeline_start(exchange);
   return 0;

@@ -95,7 +95,7 @@ void hf_metrics_count(struct hf_metrics *metrics, struct hf_str server, struct h
 
 void hf_metrics_outcome(struct hf_metrics *metrics, const struct hf_outcome *outcome) {
   if (outcome->source != HF_SOURCE_LIVE)
-    hf_metrics_add(metrics, HF_METRIC_DEGRADED);
+    hf_metrics_add(metrics, outcome->fault == HF_FAULT_NONE ? HF_METRIC_CACHE_HITS : HF_METRIC_DEGRADED);
   if (outcome->letter == HF_LETTER_WRITTEN)
     metrics->letters[outcome->fault]++;
   else if (outcome->letter == HF_LETTER_FAILED)

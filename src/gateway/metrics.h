@@ -17,11 +17,10 @@ enum { HF_METRICS_TOOLS_MAX = 4096 };
 /* What is counted for the whole gateway: name of the family without "holdfast_", help. */
 #define HF_METRIC_LIST(X)                                                                                              \
   X(CACHE_HITS, "cache_hits_total", "Calls answered by a fresh answer in the cache.")                                  \
-  X(CACHE_MISSES, "cache_misses_total", "Calls of tools with a cache that found no fresh answer in it.")               \
   X(HEDGES, "hedges_total", "Second attempts beside a slow one.")                                                      \
   X(CHECKS, "checks_total", "Status checks of calls whose answer was lost.")                                           \
   X(JOINED, "calls_joined_total", "Calls that shared the answer of an equal one instead of being sent.")               \
-  X(DEGRADED, "degraded_answers_total", "Answers that are no live ones.")                                              \
+  X(DEGRADED, "degraded_answers_total", "Answers that stood in for a call that failed.")                               \
   X(LETTERS_LOST, "dead_letters_lost_total", "Dead letters that could not be written.")                                \
   X(REPLAYS, "replays_total", "Dead letters that were tried again.")                                                   \
   X(REPLAYS_DONE, "replays_done_total", "Replays that brought their letter's result.")                                 \

@@ -186,6 +186,8 @@ void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *ou
                        : target->instance ? hf_method_info(exchange->request.method)->name
                                           : absent;
   hf_metrics_outcome(&gateway->metrics, outcome);
+  if (exchange->joined.ptr)
+    hf_metrics_add(&gateway->metrics, HF_METRIC_JOINED);
   hf_trace_end(exchange, outcome);
   hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, outcome->source, outcome->fault,
                    outcome->attempts, outcome->elapsed);

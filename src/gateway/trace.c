@@ -4,7 +4,7 @@
 #include "gateway/gateway.h"
 #include "gateway/trace_state.h"
 
-enum { SPARE_MAX = 64, ATTEMPT_BITS = 64 };
+enum { SPARE_MAX = 64, ATTEMPT_BITS = 64, NOTE_MIN = 32 };
 
 void hf_traces_init(struct hf_traces *traces) {
   *traces = (struct hf_traces){.ended_count = 0};
@@ -68,25 +68,6 @@ static void give_back(struct hf_traces *traces, struct hf_trace *trace) {
   traces->spare_count++;
 }
 
-void hf_trace_begin(struct hf_exchange *exchange) {
-  struct hf_gateway *gateway = gateway_of(exchange);
-  struct hf_trace *trace = exchange->trace ? NULL : take_spare(&gateway->traces);
-  if (!trace)
-    return;
-  /* The steps and the text are written before they are read. */
-  memset(trace, 0, offsetof(struct hf_trace, step));
-  trace->running = true;
-  trace->number = exchange->number;
-  trace->started = exchange->started;
-  trace->started_ms = gateway->loop->wall_ms - (gateway->loop->now - exchange->started) / HF_MS(1);
-  trace->failed = HF_TIME_NEVER;
-  trace->tool = copy(trace, exchange->request.name);
-  trace->principal = copy(trace, hf_exchange_principal(exchange));
-  hf_list_init(&trace->link);
-  hf_list_push_back(&gateway->traces.live, &trace->link);
-  exchange->trace = trace;
-}
-
 static uint32_t to_ms(hf_time t) {
   return t < 0 || t / HF_MS(1) >= HF_TRACE_NO_MS ? HF_TRACE_NO_MS : (uint32_t)(t / HF_MS(1));
 }
@@ -110,13 +91,22 @@ static struct hf_trace_step *add(struct hf_exchange *exchange, enum hf_trace_wha
   return step;
 }
 
-void hf_trace_stage(struct hf_exchange *exchange, struct hf_str note) {
-  struct hf_trace_step *step = exchange->trace ? add(exchange, HF_TRACE_NOTE) : NULL;
+static void add_text(struct hf_exchange *exchange, enum hf_trace_what what, struct hf_str note) {
+  if (HF_TRACE_TEXT_MAX - exchange->trace->text_len < NOTE_MIN) {
+    exchange->trace->dropped++;
+    return;
+  }
+  struct hf_trace_step *step = add(exchange, what);
   if (!step)
     return;
   struct hf_trace_text text = copy(exchange->trace, note);
   step->code = text.at;
   step->ms = text.len;
+}
+
+void hf_trace_stage(struct hf_exchange *exchange, struct hf_str note) {
+  if (exchange->trace)
+    add_text(exchange, HF_TRACE_NOTE, note);
 }
 
 static const struct hf_target_tool *target_of(const struct hf_exchange *exchange, unsigned provider) {
@@ -160,15 +150,28 @@ static void judge(const struct hf_trace *trace, struct hf_evidence evidence, uns
   step->executed = (uint8_t)(row.executed > shown ? row.executed : shown);
 }
 
-static void on_started(struct hf_exchange *exchange) {
-  struct hf_trace *trace = exchange->trace;
+void hf_trace_begin(struct hf_exchange *exchange) {
+  struct hf_gateway *gateway = gateway_of(exchange);
+  struct hf_trace *trace = exchange->trace ? NULL : take_spare(&gateway->traces);
+  if (!trace)
+    return;
+  /* The steps and the text are written before they are read. */
+  memset(trace, 0, offsetof(struct hf_trace, step));
+  trace->running = true;
+  trace->number = exchange->number;
+  trace->started = exchange->started;
+  trace->started_ms = gateway->loop->wall_ms - (gateway->loop->now - exchange->started) / HF_MS(1);
+  trace->failed = HF_TIME_NEVER;
+  trace->tool = copy(trace, exchange->request.name);
+  trace->principal = copy(trace, hf_exchange_principal(exchange));
+  hf_list_init(&trace->link);
+  hf_list_push_back(&gateway->traces.live, &trace->link);
+  exchange->trace = trace;
   for (unsigned i = 0; i < exchange->target_count; i++)
     name_provider(exchange, i);
   if (exchange->route)
     trace->route = copy(trace, exchange->route->name);
-  struct hf_trace_step *step = add(exchange, HF_TRACE_CALLED);
-  if (step)
-    step->ms = (uint32_t)exchange->target_count;
+  add(exchange, HF_TRACE_CALLED)->ms = (uint32_t)exchange->target_count;
 }
 
 static void on_refused(struct hf_exchange *exchange, const struct hf_call_refused *refused) {
@@ -237,9 +240,6 @@ void hf_trace_event(struct hf_exchange *exchange, const struct hf_call_event *ev
   if (!exchange->trace)
     return;
   switch (event->kind) {
-  case HF_CALL_STARTED:
-    on_started(exchange);
-    break;
   case HF_CALL_PERMIT_GRANTED:
     exchange->trace->probes = event->granted.permit.provider_probe || event->granted.permit.tool_probe;
     break;
@@ -274,6 +274,7 @@ void hf_trace_event(struct hf_exchange *exchange, const struct hf_call_event *ev
   case HF_CALL_CANCELLED:
     on_detail(exchange, HF_TRACE_CANCELLED, 0, -1);
     break;
+  case HF_CALL_STARTED:
   case HF_CALL_ANSWER_BYTES:
   case HF_CALL_TIMER:
     break;
@@ -395,11 +396,15 @@ void hf_trace_end(struct hf_exchange *exchange, const struct hf_outcome *outcome
     return;
   if (outcome->attempts)
     trace->at_provider = outcome->provider;
+  if (exchange->joined.ptr)
+    add_text(exchange, HF_TRACE_JOINED, exchange->joined);
   struct hf_trace_step *step = add(exchange, HF_TRACE_ENDED);
   if (step) {
     step->detail = (uint8_t)outcome->end;
     step->fault = (uint8_t)outcome->fault;
     step->executed = (uint8_t)outcome->executed;
+    step->code = (int32_t)outcome->source;
+    step->ms = outcome->source == HF_SOURCE_CACHE ? to_ms(outcome->age) : HF_TRACE_NO_MS;
   }
   trace->outcome = *outcome;
   trace->has_outcome = true;
@@ -408,12 +413,6 @@ void hf_trace_end(struct hf_exchange *exchange, const struct hf_outcome *outcome
 }
 
 void hf_trace_left(struct hf_exchange *exchange) {
-  if (!exchange->trace)
-    return;
-  if (exchange->trace->step_count) {
+  if (exchange->trace)
     keep(exchange);
-    return;
-  }
-  give_back(&gateway_of(exchange)->traces, exchange->trace);
-  exchange->trace = NULL;
 }

@@ -29,7 +29,7 @@ void hf_trace_action(struct hf_exchange *exchange, const struct hf_call_action *
 /* The call is over, as it is answered. The trace is kept, and is the exchange's no more. */
 void hf_trace_end(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 
-/* The exchange goes, perhaps without an end. */
+/* The exchange goes, perhaps without an end: its trace is kept all the same. */
 void hf_trace_left(struct hf_exchange *exchange);
 
 /* "a, b": the providers that attempts were made at, in the order of the targets. Appends; returns 0 or the buffer's

@@ -7,7 +7,8 @@
 
 enum hf_trace_what {
   HF_TRACE_CALLED,
-  HF_TRACE_NOTE,     /* `at_text`, `ms` long: a stage's own words */
+  HF_TRACE_NOTE,     /* a stage's own words: where they begin in `code`, their length in `ms` */
+  HF_TRACE_JOINED,   /* likewise the id of the call whose answer it shares */
   HF_TRACE_PAUSE,    /* `ms` since the last attempt ended */
   HF_TRACE_FALLBACK, /* on to `provider` */
   HF_TRACE_REFUSED,  /* `detail`: enum hf_denial; `ms` until it may be asked again */
@@ -28,7 +29,7 @@ enum hf_trace_what {
   HF_TRACE_LETTER,
   HF_TRACE_LETTER_DONE, /* `detail`: it was written */
   HF_TRACE_CANCELLED,
-  HF_TRACE_ENDED, /* `detail`: enum hf_call_end */
+  HF_TRACE_ENDED, /* `detail`: enum hf_call_end; `code`: enum hf_source; `ms`: the age of a cached answer */
   HF_TRACE_WHAT_COUNT
 };
 

@@ -39,9 +39,17 @@ static void tell_called(struct telling *t) {
     say(t, "%s'%.*s'", i ? ", " : "", HF_STR_FMT(hf_trace_str(trace, trace->provider[i])));
 }
 
+static struct hf_str text_of(const struct telling *t) {
+  return hf_trace_str(t->trace, (struct hf_trace_text){(uint16_t)t->step->code, (uint16_t)t->step->ms});
+}
+
 static void tell_note(struct telling *t) {
-  struct hf_trace_text text = {(uint16_t)t->step->code, (uint16_t)t->step->ms};
-  say(t, "%.*s", HF_STR_FMT(hf_trace_str(t->trace, text)));
+  say(t, "%.*s", HF_STR_FMT(text_of(t)));
+}
+
+static void tell_joined(struct telling *t) {
+  say(t, "an equal call, %.*s, was under way or just over: this one shares its answer and was not sent",
+      HF_STR_FMT(text_of(t)));
 }
 
 static void tell_pause(struct telling *t) {
@@ -240,7 +248,11 @@ static void tell_ended(struct telling *t) {
       [HF_CALL_END_CANCELLED] = "it was cancelled, and nobody waits for an answer",
       [HF_CALL_END_CHECKED] = "the answer was lost, but the tool ran, and the client is told so",
   };
-  say(t, "%s", words[t->step->detail]);
+  if (t->step->code == HF_SOURCE_CACHE && t->step->fault == HF_FAULT_NONE)
+    say(t, "it was answered by the last good answer, %.1f s old and young enough: nothing was sent",
+        seconds(t->step->ms));
+  else
+    say(t, "%s", words[t->step->detail]);
   if (t->step->fault != HF_FAULT_NONE)
     say(t, "; %s", executed_words((enum hf_executed)t->step->executed));
 }
@@ -255,6 +267,7 @@ static const struct {
 } kinds[HF_TRACE_WHAT_COUNT] = {
     [HF_TRACE_CALLED] = {"called", 0, tell_called},
     [HF_TRACE_NOTE] = {"note", 0, tell_note},
+    [HF_TRACE_JOINED] = {"joined", 0, tell_joined},
     [HF_TRACE_PAUSE] = {"pause", MS, tell_pause},
     [HF_TRACE_FALLBACK] = {"fallback", PROVIDER, tell_fallback},
     [HF_TRACE_REFUSED] = {"refused", PROVIDER | BREAKERS | MS, tell_refused},

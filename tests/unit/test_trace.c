@@ -255,7 +255,7 @@ static void trace__steps_beyond_the_limit_are_counted_and_the_end_has_its_place(
   for (const char *at = text; (at = strstr(at, "\"what\":")) != NULL; at++)
     count++;
   assert_int_equal(count, HF_TRACE_STEPS_MAX);
-  assert_has(text, "\"dropped\":37}");
+  assert_has(text, "\"dropped\":38}");
   assert_has(text, "\"what\":\"ended\",\"fault\":\"connection_lost\"");
 }
 
@@ -277,7 +277,8 @@ static void trace__notes_and_names_are_cut_at_a_character(void **state) {
   action(&exchange, (struct hf_call_action){.kind = HF_CALL_START_ATTEMPT});
   const char *text = steps(f, exchange.trace);
   assert_null(strstr(text, "\xef\xbf\xbd\",\""));
-  assert_has(text, "attempt 1 went to provider 1");
+  assert_has(text, "attempt 1 went to 'alpha'");
+  assert_null(strstr(text, "\"why\":\"\""));
   hf_trace_left(&exchange);
 }
 
@@ -313,11 +314,17 @@ static void trace__a_call_under_way_can_be_explained(void **state) {
   assert_has(explain(f, "c-9"), "\"running\":false");
 }
 
-static void trace__one_that_came_to_nothing_is_not_kept(void **state) {
+static void trace__an_answer_that_was_not_asked_for_says_whose_it_is(void **state) {
   struct fixture *f = *state;
   struct hf_exchange exchange = begin(f, 9);
-  hf_trace_left(&exchange);
-  assert_null(explain(f, "c-9"));
+  struct hf_outcome outcome = {.end = HF_CALL_END_ANSWERED, .source = HF_SOURCE_CACHE, .age = HF_SECONDS(12)};
+  hf_trace_end(&exchange, &outcome);
+  assert_has(explain(f, "c-9"), "\"why\":\"it was answered by the last good answer, 12.0 s old and young enough: "
+                                "nothing was sent\"}]}");
+  exchange = begin(f, 10);
+  exchange.joined = HF_STR("c-9");
+  end(&exchange, HF_CALL_END_ANSWERED, HF_FAULT_NONE, 1);
+  assert_has(explain(f, "c-a"), "\"what\":\"joined\",\"why\":\"an equal call, c-9, was under way");
 }
 
 static void trace__blocks_are_used_again(void **state) {
@@ -361,7 +368,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(trace__notes_and_names_are_cut_at_a_character, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__as_many_ended_calls_are_known_as_the_limit_says, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__a_call_under_way_can_be_explained, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(trace__one_that_came_to_nothing_is_not_kept, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(trace__an_answer_that_was_not_asked_for_says_whose_it_is, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__blocks_are_used_again, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__without_memory_there_is_none_and_nothing_minds, set_up, tear_down),
   };
