@@ -378,8 +378,7 @@ static void keep(struct hf_flight *flight) {
 
 /* What certainly did not happen may simply be tried again, and what was given up on purpose is a lost call. */
 static bool worth_keeping(const struct hf_flight *flight) {
-  return flight->alone && flight->window > 0 && !flight->flights->gateway->draining &&
-         flight->outcome.end != HF_CALL_END_CANCELLED &&
+  return flight->alone && flight->window > 0 && flight->outcome.end != HF_CALL_END_CANCELLED &&
          (flight->outcome.fault == HF_FAULT_NONE || flight->outcome.executed != HF_EXECUTED_NO);
 }
 

@@ -313,6 +313,6 @@ void hf_key_landed(struct hf_exchange *exchange, const struct hf_message *respon
   hf_keys_close_round(entry);
   if (!entry->given)
     hf_keys_drop(entry); /* nobody knows it any more */
-  else if (result && !response->is_error)
+  else if (result)
     record_good(exchange, entry, response);
 }

@@ -24,10 +24,7 @@ static void describe(struct hf_tool_settings *tool, const struct hf_settings *se
   tool->coalesce = SHOP_COALESCE;
 }
 
-void shop_open(struct shop *shop, struct fake_store *store) {
-  *shop = (struct shop){0};
-  world_init(&shop->world, &server, 1);
-  struct hf_settings *settings = shop->world.settings;
+static void put_tools(struct shop *shop, struct hf_settings *settings) {
   settings->limits.cache_bytes = 1 << 20;
   settings->tools = hf_arena_alloc(&settings->arena, 4 * sizeof *settings->tools);
   settings->tool_count = 4;
@@ -41,6 +38,12 @@ void shop_open(struct shop *shop, struct fake_store *store) {
   describe(shop->note, settings, "shop__note", HF_SAFETY_IDEMPOTENT);
   shop->order->key = (struct hf_key_settings){HF_KEY_ARGUMENT, HF_STR("token"), SHOP_KEY_TTL};
   shop->look->cache.max_stale = HF_SECONDS(600);
+}
+
+void shop_open(struct shop *shop, struct fake_store *store) {
+  *shop = (struct shop){0};
+  world_init(&shop->world, &server, 1);
+  put_tools(shop, shop->world.settings);
   if (store) {
     fake_store_reopen(store, &shop->world.loop);
     hf_gateway_use_store(shop->world.gateway, &store->head);
@@ -49,6 +52,19 @@ void shop_open(struct shop *shop, struct fake_store *store) {
   client_open_as(&shop->world, &shop->ann, "ann", HF_ERA_MODERN);
   client_open_as(&shop->world, &shop->bob, "bob", HF_ERA_MODERN);
   shop->upstream = world_upstream(&shop->world, "shop");
+}
+
+void shop_open_own(struct shop *shop) {
+  shop_open(shop, NULL);
+  struct hf_settings *own = world_settings(&server, 1);
+  own->servers[0].instance = HF_INSTANCE_SESSION;
+  put_tools(shop, own);
+  int r = hf_gateway_reload(shop->world.gateway, own, NULL);
+  assert(r == 0);
+  (void)r;
+  shop->world.settings = own;
+  shop->upstream = NULL;
+  world_run(&shop->world, 0);
 }
 
 void shop_close(struct shop *shop) {

@@ -20,6 +20,9 @@ struct shop {
 
 /* `store` NULL: there is none. */
 void shop_open(struct shop *shop, struct fake_store *store);
+
+/* Without a store, and with a server of its own for each client: it is there once the client has called. */
+void shop_open_own(struct shop *shop);
 void shop_close(struct shop *shop);
 
 /* A modern tools/call; `arguments` and `more` (members of `_meta` with a leading comma, or "") are raw. */

@@ -42,6 +42,94 @@ static void flight__equal_calls_share_one_and_are_answered_under_their_own_ids(v
   shop_close(&shop);
 }
 
+static void legacy_pay(struct shop *shop, struct fake_client *client, struct fake_reply *reply, int id) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__pay\","
+           "\"arguments\":" CALL_EQUAL "}}",
+           id);
+  client_send(&shop->world, client, reply, text);
+}
+
+static void flight__who_comes_after_the_answer_makes_a_call_of_its_own(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply first, second, third;
+  shop_open(&shop, NULL);
+  shop_call(&shop, &shop.ann, &first, "pay", CALL_EQUAL, "");
+  shop_call(&shop, &shop.ann, &second, "pay", CALL_EQUAL, "");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  shop_call(&shop, &shop.ann, &third, "pay", CALL_EQUAL, ""); /* the second has not even been answered yet */
+  assert_non_null(strstr(second.answer, "paid"));
+  assert_null(third.answer);
+  assert_int_equal(shop_count(&shop), 2);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&first);
+  reply_deinit(&second);
+  reply_deinit(&third);
+  shop_close(&shop);
+}
+
+/* The server of `instance: session` has one state for each client. */
+static void flight__calls_at_two_clients_own_servers_are_not_the_same(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply first, other, same;
+  struct fake_client one, two;
+  shop_open_own(&shop);
+  client_open_as(&shop.world, &one, "ann", HF_ERA_LEGACY);
+  client_initialize(&shop.world, &one, "{}");
+  struct fake_upstream *ones = world_upstream(&shop.world, "shop");
+  client_open_as(&shop.world, &two, "ann", HF_ERA_LEGACY);
+  client_initialize(&shop.world, &two, "{}");
+  struct fake_upstream *twos = world_upstream(&shop.world, "shop");
+  assert_ptr_not_equal(ones, twos);
+  legacy_pay(&shop, &one, &first, 1);
+  legacy_pay(&shop, &two, &other, 1);
+  legacy_pay(&shop, &two, &same, 2);
+  assert_true(upstream_last(ones) != NULL);
+  struct hf_attempt_ref *ref = upstream_last(twos);
+  upstream_handed_over(upstream_last(ones));
+  client_close(&one); /* with its own server: nobody else can ever join */
+  world_run(&shop.world, 0);
+  upstream_answer(ref, SHOP_OK("paid"));
+  world_run(&shop.world, 0);
+  assert_non_null(strstr(same.answer, "\"joined\":\"c-"));
+  assert_int_equal(shop.world.gateway->calls, 0);
+  reply_deinit(&first);
+  reply_deinit(&other);
+  reply_deinit(&same);
+  client_close(&two);
+  shop_close(&shop);
+}
+
+/* A modern client's stream breaks, and later the client itself is gone. */
+static void flight__at_a_clients_own_server_it_ends_with_the_client(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply first, second;
+  shop_open_own(&shop);
+  shop_call(&shop, &shop.bob, &first, "pay", "{\"n\":1}", "");
+  struct fake_upstream *own = world_upstream(&shop.world, "shop");
+  struct hf_attempt_ref *landed = upstream_last(own);
+  upstream_handed_over(landed);
+  client_abandon(&shop.bob, &first);
+  upstream_answer(landed, SHOP_OK("paid"));
+  shop_call(&shop, &shop.bob, &second, "pay", "{\"n\":2}", "");
+  struct hf_attempt_ref *flying = upstream_last(own);
+  upstream_handed_over(flying);
+  client_abandon(&shop.bob, &second);
+  assert_true(flying->open);
+  client_close(&shop.bob);
+  assert_true(flying->aborted);
+  assert_int_equal(shop.world.gateway->calls, 0);
+  client_open_as(&shop.world, &shop.bob, "bob", HF_ERA_MODERN);
+  world_run(&shop.world, SHOP_COALESCE);
+  reply_deinit(&first);
+  reply_deinit(&second);
+  shop_close(&shop);
+}
+
 static void flight__a_failure_is_shared_too(void **state) {
   (void)state;
   struct shop shop;
@@ -426,15 +514,6 @@ static void flight__the_next_one_leads_if_the_first_is_ended_before_it_was_sent(
   shop_close(&shop);
 }
 
-static void legacy_pay(struct shop *shop, struct fake_client *client, struct fake_reply *reply, int id) {
-  char text[512];
-  snprintf(text, sizeof text,
-           "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__pay\","
-           "\"arguments\":" CALL_EQUAL "}}",
-           id);
-  client_send(&shop->world, client, reply, text);
-}
-
 static void flight__a_session_that_ends_leaves_its_effects_to_the_next_one(void **state) {
   (void)state;
   struct shop shop;
@@ -471,6 +550,7 @@ static void flight__a_cancellation_ends_it_unless_others_follow(void **state) {
   const char *cancel = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}";
   legacy_pay(&shop, &old, &first, 1);
   struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  upstream_handed_over(ref);
   client_send(&shop.world, &old, NULL, cancel);
   assert_true(ref->aborted);
   assert_int_equal(first.status, 499);
@@ -723,6 +803,9 @@ static void flight__survives_running_out_of_memory_anywhere(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(flight__equal_calls_share_one_and_are_answered_under_their_own_ids),
+      cmocka_unit_test(flight__who_comes_after_the_answer_makes_a_call_of_its_own),
+      cmocka_unit_test(flight__calls_at_two_clients_own_servers_are_not_the_same),
+      cmocka_unit_test(flight__at_a_clients_own_server_it_ends_with_the_client),
       cmocka_unit_test(flight__a_failure_is_shared_too),
       cmocka_unit_test(flight__only_equal_calls_share),
       cmocka_unit_test(flight__progress_reaches_all_who_follow_and_never_falls),

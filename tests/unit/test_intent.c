@@ -210,8 +210,13 @@ static void intent__a_call_with_its_callers_key_needs_no_warning(void **state) {
   const char *given = ",\"dev.holdfast/call\":{\"idempotencyKey\":\"k\"}";
   die_with("order", "{\"n\":1}", given, lost);
   inherit(&shop);
-  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", given);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", ",\"dev.holdfast/call\":{\"idempotencyKey\":\"other\"}");
   assert_int_equal(shop_count(&shop), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  world_run(&shop.world, 0);
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", given);
+  assert_int_equal(shop_count(&shop), 2);
   upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
   world_run(&shop.world, 0);
   reply_deinit(&reply);
@@ -279,6 +284,23 @@ static void intent__a_letter_ends_it_and_one_that_fails_leaves_it(void **state) 
   shop_close(&shop);
 }
 
+static void intent__what_did_not_run_is_no_lost_call(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  die_with("pay", "{\"n\":1}", "", key);
+  struct hf_letter letter = {
+      .id = HF_STR("d-x"), .executed = HF_STR("no"), .fingerprint = store.intents[0].fingerprint};
+  shop_open(&shop, &store);
+  hf_lost_recovered(shop.world.gateway, &letter);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+  assert_int_equal(shop_count(&shop), 1);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void intent__lost_calls_are_bounded(void **state) {
   (void)state;
   struct shop shop;
@@ -314,6 +336,7 @@ int main(void) {
       cmocka_unit_test(intent__a_lost_call_is_remembered_for_an_hour),
       cmocka_unit_test(intent__a_call_whose_client_stayed_away_is_a_lost_one_too),
       cmocka_unit_test(intent__a_letter_ends_it_and_one_that_fails_leaves_it),
+      cmocka_unit_test(intent__what_did_not_run_is_no_lost_call),
       cmocka_unit_test(intent__lost_calls_are_bounded),
   };
   return cmocka_run_group_tests_name("intent", tests, NULL, NULL);

@@ -258,6 +258,53 @@ static void key__survives_a_round_of_questions(void **state) {
   shop_close(&shop);
 }
 
+static void key__is_as_old_in_the_next_round_as_it_is(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  shop_open(&shop, NULL);
+  shop.order->key.ttl = HF_SECONDS(10);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", "");
+  upstream_answer(last(&shop), "{\"resultType\":\"input_required\",\"inputRequests\":{}}");
+  reply_deinit(&reply);
+  world_run(&shop.world, HF_SECONDS(9));
+  shop_call_with(&shop, &shop.ann, &reply, "order", "{}", "", ",\"inputResponses\":{}");
+  upstream_handed_over(last(&shop));
+  world_run(&shop.world, HF_SECONDS(2));
+  upstream_fail(last(&shop), HF_EVIDENCE_BROKE);
+  world_run(&shop.world, HF_SECONDS(5));
+  assert_int_equal(shop_count(&shop), 2);
+  assert_non_null(strstr(reply.answer, "\"executed\":\"maybe\""));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void key__of_the_caller_is_nobody_elses_once_its_round_is_over(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  const char *round = ",\"requestState\":\"s1\",\"inputResponses\":{}";
+  shop_open(&shop, NULL);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", GIVEN("k"));
+  upstream_answer(last(&shop), "{\"resultType\":\"input_required\",\"requestState\":\"s1\"}");
+  reply_deinit(&reply);
+  shop_call_with(&shop, &shop.ann, &reply, "order", "{}", "", round);
+  shop_key_sent(last(&shop), key);
+  assert_string_equal(key, "k");
+  upstream_answer(last(&shop), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_call_with(&shop, &shop.ann, &reply, "order", "{}", "", round);
+  shop_key_sent(last(&shop), key);
+  assert_string_not_equal(key, "k");
+  upstream_answer(last(&shop), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", GIVEN("k"));
+  assert_non_null(strstr(reply.answer, "recorded result")); /* of the round */
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static struct fake_store store;
 
 static void store_begin(void) {
@@ -460,6 +507,8 @@ int main(void) {
       cmocka_unit_test(key__what_failed_is_no_result),
       cmocka_unit_test(key__is_trusted_from_its_first_use_on_as_long_as_the_server_remembers),
       cmocka_unit_test(key__survives_a_round_of_questions),
+      cmocka_unit_test(key__is_as_old_in_the_next_round_as_it_is),
+      cmocka_unit_test(key__of_the_caller_is_nobody_elses_once_its_round_is_over),
       cmocka_unit_test(key__outlives_the_gateway),
       cmocka_unit_test(key__is_stored_before_it_is_sent),
       cmocka_unit_test(key__a_store_that_is_slow_or_full_holds_nothing_up),
