@@ -10,8 +10,9 @@
  * of actions that is being performed, also if it has finished meanwhile.
  *
  * What it keeps: an acquire is answered exactly once, by a grant or a refusal, unless it is withdrawn (every call
- * withdraws at its own deadline); never more permits with a slot than max_concurrent; at most one probe per breaker and
- * generation; every breaker leaves half-open, at the latest when the probe's lease ends. Reasons: docs/policy.md. */
+ * withdraws at its own deadline); nobody is granted a slot beyond the limit of that moment; at most one probe per
+ * breaker and generation; every breaker leaves half-open, at the latest when the probe's lease ends. Reasons:
+ * docs/policy.md. */
 #ifndef HOLDFAST_PROVIDER_H
 #define HOLDFAST_PROVIDER_H
 
@@ -39,7 +40,7 @@ struct hf_provider_options {
   unsigned max_concurrent; /* calls in flight; at least 1 */
   bool adaptive;           /* the limit follows the latency, from 1 up to max_concurrent (holdfast/limiter.h) */
   unsigned max_queued;     /* calls that wait for a slot, for readiness, or for a half-open breaker */
-  hf_time max_wait;        /* for a slot: who waits longer, or is bound to, is refused; 0: until its deadline */
+  hf_time max_wait;        /* for a slot: who waits longer, or probably will, is refused; 0: until its deadline */
   unsigned max_tools;
   hf_time probe_timeout; /* a synthetic probe that takes longer has failed; 0: no synthetic probes */
 };
@@ -143,7 +144,8 @@ HF_API void hf_provider_configure(struct hf_provider *provider, const struct hf_
 HF_API int hf_provider_tool_named(struct hf_provider *provider, const char *name,
                                   const struct hf_breaker_options *options, struct hf_provider_tool **ret_tool);
 
-/* Bounds the tool's own calls in flight; 0: only the provider's limit holds, as it is at first. */
+/* Bounds the tool's own calls in flight; 0: only the provider's limit holds, as it is at first. Whoever waits for this
+ * tool then waits in the provider's queue, but in nobody's way. */
 HF_API void hf_provider_tool_limit(struct hf_provider_tool *tool, unsigned max_concurrent);
 
 /* Tells the provider what happened. `out` is overwritten. Returns 0, or HF_ERR_INVALID for wrong use (a waiter that is

@@ -13,13 +13,14 @@
 struct hf_waiter {
   struct hf_list node;
   struct hf_provider_tool *tool;
-  hf_time until;     /* the call's deadline: no sense in waiting longer */
-  hf_time lease;     /* how long the attempt may take */
-  bool may_wait;     /* for a half-open breaker; readiness and slots are waited for in any case */
-  bool is_retry;     /* draws from the retry budget */
-  unsigned priority; /* 1 … HF_PRIORITY_LAST */
-  hf_time queued_at; /* while queued */
-  bool queued;       /* linked in `node` */
+  hf_time until;      /* the call's deadline: no sense in waiting longer */
+  hf_time lease;      /* how long the attempt may take */
+  bool may_wait;      /* for a half-open breaker; readiness and slots are waited for in any case */
+  bool is_retry;      /* draws from the retry budget */
+  unsigned priority;  /* 1 … HF_PRIORITY_LAST */
+  hf_time queued_at;  /* while queued */
+  hf_time full_since; /* queued: since when only a slot is missing; HF_TIME_NEVER while it is not only that */
+  bool queued;        /* linked in `node` */
 };
 
 #endif

@@ -4,14 +4,13 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "policy/bulkhead.h"
 #include "policy/jitter.h"
+#include "policy/limiter.h"
+#include "policy/queue.h"
+#include "policy/tool.h"
 
 #include <assert.h>
-
-struct hf_provider_tool {
-  struct hf_breaker breaker;
-  unsigned max_concurrent;
-};
 
 enum probe_state {
   PROBE_NONE,
@@ -27,6 +26,8 @@ struct hf_provider {
 
   struct hf_breaker breaker;
   struct hf_budget budget;
+  struct hf_bulkhead slots;
+  struct hf_limiter limiter; /* of the slots, if they adapt */
   struct hf_map tools;
   struct hf_provider_tool rest; /* of the tools beyond max_tools */
 
@@ -34,12 +35,11 @@ struct hf_provider {
   const struct hf_provider_tool *failing;
   bool several_failing;
 
-  struct hf_list queue;  /* waiters, first come first */
+  struct hf_list queue;  /* waiters, in their order */
   struct hf_list doomed; /* waiters whose upstream failed to start; to be refused */
   unsigned queued;       /* in both */
-  unsigned in_flight;
-  bool backlog;    /* there was more to hand out than one list holds */
-  hf_time wake_at; /* when a waiter or a lease may be due */
+  bool backlog;          /* there was more to hand out than one list holds */
+  hf_time wake_at;       /* when a waiter or a lease may be due */
 
   enum hf_provider_upstream upstream;
   struct hf_evidence down_why;
@@ -58,6 +58,16 @@ enum { ACTIONS_RESERVED = 2 };
 /* A probe's lease outlasts what the call itself allows the attempt: its own timeout is a result, not a loss. */
 static const hf_time LEASE_GRACE = HF_SECONDS(1);
 
+static struct hf_limiter_options limiter_options(const struct hf_provider_options *options) {
+  struct hf_limiter_options limiter = HF_LIMITER_OPTIONS_INIT;
+  limiter.max = options->max_concurrent;
+  return limiter;
+}
+
+static void set_limit(struct hf_provider *p) {
+  p->slots.limit = p->options.adaptive ? hf_limiter_limit(&p->limiter) : p->options.max_concurrent;
+}
+
 struct hf_provider *hf_provider_new(const struct hf_provider_options *options, uint64_t seed, hf_time now) {
   struct hf_provider *p = hf_calloc(1, sizeof *p);
   if (!p)
@@ -70,7 +80,10 @@ struct hf_provider *hf_provider_new(const struct hf_provider_options *options, u
   p->down_why = HF_EVIDENCE(HF_EVIDENCE_NONE);
   hf_breaker_init(&p->breaker, &options->breaker);
   hf_budget_init(&p->budget, &options->budget, now);
-  hf_breaker_init(&p->rest.breaker, &options->breaker);
+  struct hf_limiter_options limiter = limiter_options(options);
+  hf_limiter_init(&p->limiter, &limiter);
+  set_limit(p);
+  hf_provider_tool_init(&p->rest, &options->breaker);
   hf_map_init(&p->tools, options->max_tools);
   hf_list_init(&p->queue);
   hf_list_init(&p->doomed);
@@ -98,6 +111,10 @@ void hf_provider_configure(struct hf_provider *provider, const struct hf_provide
   hf_breaker_configure(&provider->breaker, &options->breaker);
   hf_breaker_configure(&provider->rest.breaker, &options->breaker);
   hf_budget_configure(&provider->budget, &options->budget);
+  struct hf_limiter_options limiter = limiter_options(options);
+  hf_limiter_configure(&provider->limiter, &limiter);
+  set_limit(provider);
+  provider->backlog = !hf_list_empty(&provider->queue); /* there may be more slots */
 }
 
 int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const struct hf_breaker_options *options,
@@ -111,7 +128,7 @@ int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const
   tool = hf_calloc(1, sizeof *tool);
   if (!tool)
     return HF_ERR_NOMEM;
-  hf_breaker_init(&tool->breaker, options);
+  hf_provider_tool_init(tool, options);
   int r = hf_map_put(&provider->tools, name, tool);
   if (r < 0) {
     hf_free(tool);
@@ -133,24 +150,16 @@ bool hf_provider_tool_at(const struct hf_provider *provider, size_t index, struc
   return true;
 }
 
-void hf_provider_tool_limit(struct hf_provider_tool *tool, unsigned max_concurrent) {
-  tool->max_concurrent = max_concurrent;
-}
-
 enum hf_breaker_gate hf_provider_gate(const struct hf_provider *provider, const struct hf_provider_tool *tool,
                                       hf_time now) {
+  bool starts = provider->upstream == HF_PROVIDER_IS_STARTING;
+  if (provider->upstream == HF_PROVIDER_IS_DOWN && now < provider->not_before)
+    return HF_BREAKER_STOP;
   enum hf_breaker_gate ours = hf_breaker_gate(&provider->breaker, now);
+  if (ours == HF_BREAKER_PROBE && (starts || provider->probe == PROBE_OUT))
+    return HF_BREAKER_STOP; /* somebody waits for it already */
   enum hf_breaker_gate its = hf_breaker_gate(&tool->breaker, now);
   return ours > its ? ours : its;
-}
-
-hf_time hf_provider_tool_latency(const struct hf_provider_tool *tool, unsigned percent) {
-  (void)tool, (void)percent;
-  return HF_TIME_NEVER;
-}
-
-const struct hf_breaker *hf_provider_tool_breaker(const struct hf_provider_tool *tool) {
-  return &tool->breaker;
 }
 
 static struct hf_provider_action *push(struct hf_provider_actions *out, enum hf_provider_action_kind kind,
@@ -198,14 +207,16 @@ static void grant(struct hf_provider *p, struct hf_waiter *w, struct hf_provider
   }
   if (tool_probe)
     lease(p, &w->tool->breaker, w);
-  p->in_flight++;
+  hf_bulkhead_take(&p->slots);
+  hf_bulkhead_take(&w->tool->slots);
   push(out, HF_PROVIDER_GRANT, w)->permit = (struct hf_permit){
       .provider_generation = p->breaker.generation,
       .tool_generation = w->tool->breaker.generation,
+      .granted_at = p->now,
       .holds_slot = true,
       .provider_probe = provider_probe,
       .tool_probe = tool_probe,
-      .hedge_after = HF_TIME_NEVER,
+      .hedge_after = hf_provider_tool_hedge_after(w->tool),
   };
 }
 
@@ -242,10 +253,40 @@ static bool upstream_is_ready(struct hf_provider *p, hf_time *ret_wait, struct h
   return false;
 }
 
+static void refuse_for_limit(struct hf_provider *p, struct hf_waiter *w, hf_time wait,
+                             struct hf_provider_actions *out) {
+  p->limit_refusals++;
+  refuse(p, w, HF_DENIAL_LIMIT, wait > 0 ? hf_time_add(p->now, wait) : HF_TIME_NEVER, out);
+}
+
+static hf_time expected_wait(const struct hf_provider *p, const struct hf_waiter *w,
+                             const struct hf_queue_place *place) {
+  return hf_time_max(hf_bulkhead_wait(&p->slots, place->ahead),
+                     hf_bulkhead_wait(&w->tool->slots, place->ahead_of_tool));
+}
+
+/* Only a slot is missing. Returns true if the waiter has missed one for too long, and is refused. */
+static bool wait_for_slot(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
+  if (w->full_since == HF_TIME_NEVER)
+    w->full_since = p->now;
+  if (p->options.max_wait == 0)
+    return false;
+  hf_time until = hf_time_add(w->full_since, p->options.max_wait);
+  if (p->now < until) {
+    wake_by(p, until);
+    return false;
+  }
+  struct hf_queue_place first = {0};
+  refuse_for_limit(p, w, expected_wait(p, w, &first), out);
+  return true;
+}
+
 /* Grants, refuses, or returns false: the waiter has to wait (and wake_at is set, if time alone can help). */
 static bool admit(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
   hf_time stop = hf_time_max(stopped_until(&p->breaker, p->now), stopped_until(&w->tool->breaker, p->now));
+  hf_time wait;
   if (stop > 0) {
+    w->full_since = HF_TIME_NEVER;
     if (w->may_wait && stop < w->until) {
       wake_by(p, stop);
       return false;
@@ -253,8 +294,8 @@ static bool admit(struct hf_provider *p, struct hf_waiter *w, struct hf_provider
     refuse(p, w, HF_DENIAL_BREAKER, stop, out);
     return true;
   }
-  hf_time wait;
   if (!upstream_is_ready(p, &wait, out)) {
+    w->full_since = HF_TIME_NEVER;
     if (p->upstream == HF_PROVIDER_IS_DOWN && wait >= w->until) {
       refuse(p, w, HF_DENIAL_DOWN, wait, out);
       return true;
@@ -262,8 +303,8 @@ static bool admit(struct hf_provider *p, struct hf_waiter *w, struct hf_provider
     wake_by(p, wait);
     return false;
   }
-  if (p->in_flight >= p->options.max_concurrent)
-    return false;
+  if (hf_bulkhead_is_full(&p->slots) || hf_bulkhead_is_full(&w->tool->slots))
+    return wait_for_slot(p, w, out);
   if (!w->is_retry) {
     hf_budget_deposit(&p->budget, p->now);
   } else if (!hf_budget_withdraw(&p->budget, p->now)) {
@@ -292,7 +333,7 @@ static void serve(struct hf_provider *p, bool all, struct hf_provider_actions *o
     refuse(p, HF_CONTAINER_OF(it, struct hf_waiter, node), HF_DENIAL_DOWN, p->not_before, out);
   }
   HF_LIST_FOREACH (it, next, &p->queue) {
-    if (!all && p->in_flight >= p->options.max_concurrent)
+    if (!all && hf_bulkhead_is_full(&p->slots))
       return;
     if (list_is_full(out)) {
       p->backlog = true;
@@ -302,18 +343,41 @@ static void serve(struct hf_provider *p, bool all, struct hf_provider_actions *o
   }
 }
 
+/* Whether a slot would probably come too late: after max_wait, or so that the call would not end by its deadline. */
+static bool is_hopeless(const struct hf_provider *p, const struct hf_waiter *w, hf_time wait) {
+  if (w->full_since == HF_TIME_NEVER || wait == 0)
+    return false;
+  return (p->options.max_wait > 0 && wait > p->options.max_wait) ||
+         hf_time_add(p->now, wait + w->tool->slots.held) > w->until;
+}
+
+/* Makes room in a full queue, if somebody in it is less important. */
+static bool displace(struct hf_provider *p, const struct hf_waiter *w, struct hf_provider_actions *out) {
+  struct hf_waiter *last = hf_queue_last_after(&p->queue, w);
+  if (!last)
+    return false;
+  dequeue(p, last);
+  struct hf_queue_place place = hf_queue_find(&p->queue, last);
+  refuse_for_limit(p, last, expected_wait(p, last, &place), out);
+  return true;
+}
+
 static int on_acquire(struct hf_provider *p, struct hf_waiter *w, struct hf_provider_actions *out) {
   if (w->queued)
     return HF_ERR_INVALID;
+  w->queued_at = p->now;
+  w->full_since = HF_TIME_NEVER;
   /* Without a backlog nobody in the queue could go now, so that whoever can go now overtakes nobody. */
   if (!p->backlog && admit(p, w, out))
     return 0;
-  if (p->queued >= p->options.max_queued) {
-    p->limit_refusals++;
-    refuse(p, w, HF_DENIAL_LIMIT, HF_TIME_NEVER, out);
+  struct hf_queue_place place = hf_queue_find(&p->queue, w);
+  hf_time wait = expected_wait(p, w, &place);
+  if (is_hopeless(p, w, wait) || (p->queued >= p->options.max_queued && !displace(p, w, out))) {
+    refuse_for_limit(p, w, wait, out);
     return 0;
   }
-  hf_list_push_back(&p->queue, &w->node);
+  place = hf_queue_find(&p->queue, w);
+  hf_list_push_back(place.next, &w->node);
   w->queued = true;
   p->queued++;
   return 0;
@@ -359,21 +423,37 @@ static bool record_tool(struct hf_provider *p, struct hf_provider_tool *tool, co
   const struct hf_permit *permit = &report->permit;
   if (report->deferred && !permit->tool_probe)
     return false;
-  enum hf_verdict verdict = HF_VERDICT_NEUTRAL;
-  if (report->blame == HF_BLAME_TOOL)
-    verdict = HF_VERDICT_FAILURE;
-  else if (report->blame == HF_BLAME_SUCCESS)
-    verdict = HF_VERDICT_SUCCESS;
+  enum hf_verdict verdict = hf_provider_tool_verdict(tool, report);
   return hf_breaker_record(&tool->breaker, permit->tool_generation, verdict, at_least, p->now,
                            hf_jitter_next(&p->random));
 }
 
+/* What a call that held a slot says of how crowded the server is. */
+static void adapt(struct hf_provider *p, struct hf_provider_tool *tool, const struct hf_report *report) {
+  struct hf_limiter_sample sample = {
+      .started = report->permit.granted_at, .latency = report->latency, .in_flight = p->slots.in_flight};
+  sample.failed = report->blame == HF_BLAME_TOOL || report->blame == HF_BLAME_PROVIDER || report->retry_after >= 0;
+  bool answered = report->blame == HF_BLAME_SUCCESS && report->latency >= 0;
+  if (!sample.failed && !answered)
+    return;
+  hf_limiter_record_kind(&p->limiter, &sample, &tool->usual, p->now);
+  set_limit(p);
+}
+
+static void give_back_slot(struct hf_provider *p, struct hf_provider_tool *tool, const struct hf_report *report) {
+  if (p->options.adaptive)
+    adapt(p, tool, report);
+  hf_time held = p->now - report->permit.granted_at;
+  hf_bulkhead_give_back(&p->slots, held);
+  hf_bulkhead_give_back(&tool->slots, held);
+}
+
 static void on_report(struct hf_provider *p, struct hf_provider_tool *tool, const struct hf_report *report,
                       struct hf_provider_actions *out) {
-  if (report->permit.holds_slot) {
-    assert(p->in_flight > 0);
-    p->in_flight--;
-  }
+  if (report->permit.holds_slot)
+    give_back_slot(p, tool, report);
+  if (report->blame == HF_BLAME_SUCCESS && report->latency >= 0)
+    hf_latency_add(&tool->latency, report->latency, p->now);
   hf_time at_least = hf_time_max(0, report->retry_after);
   bool changed = record_tool(p, tool, report, at_least);
   if (record_provider(p, tool, report, at_least)) {
@@ -503,10 +583,18 @@ void hf_provider_view(const struct hf_provider *provider, struct hf_provider_vie
       .upstream = provider->upstream,
       .breaker = provider->breaker.state,
       .breaker_until = provider->breaker.open_until,
-      .in_flight = provider->in_flight,
-      .limit = provider->options.max_concurrent,
+      .in_flight = provider->slots.in_flight,
+      .limit = provider->slots.limit,
       .queued = provider->queued,
       .budget_refusals = provider->budget_refusals,
       .limit_refusals = provider->limit_refusals,
   };
+}
+
+const struct hf_breaker *hf_provider_breaker(const struct hf_provider *provider) {
+  return &provider->breaker;
+}
+
+const struct hf_budget *hf_provider_budget(const struct hf_provider *provider) {
+  return &provider->budget;
 }

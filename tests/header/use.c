@@ -5,6 +5,7 @@
 #include "holdfast/call.h"
 #include "holdfast/classify.h"
 #include "holdfast/error.h"
+#include "holdfast/limiter.h"
 #include "holdfast/permit.h"
 #include "holdfast/provider.h"
 #include "holdfast/retry.h"

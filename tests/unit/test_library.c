@@ -6,6 +6,7 @@
 #include "holdfast/call.h"
 #include "holdfast/classify.h"
 #include "holdfast/error.h"
+#include "holdfast/limiter.h"
 #include "holdfast/provider.h"
 #include "holdfast/retry.h"
 #include "holdfast/run.h"
@@ -71,6 +72,21 @@ static void breaker__lost_probe_is_followed_by_another(void **state) {
   assert_false(hf_breaker_record(breaker, first, HF_VERDICT_SUCCESS, 0, HF_SECONDS(36), 0)); /* it was lost */
   assert_true(hf_breaker_record(breaker, second, HF_VERDICT_SUCCESS, 0, HF_SECONDS(36), 0));
   hf_breaker_free(breaker);
+}
+
+static void limiter__follows_its_calls(void **state) {
+  (void)state;
+  struct hf_limiter_options options = HF_LIMITER_OPTIONS_INIT;
+  struct hf_limiter *limiter = hf_limiter_new(&options);
+  assert_non_null(limiter);
+  assert_int_equal(hf_limiter_limit(limiter), 16);
+  for (int i = 0; i < 1000; i++) {
+    struct hf_limiter_sample sample = {.started = HF_MS(i), .in_flight = 16, .failed = true};
+    hf_limiter_record(limiter, &sample, HF_MS(i) + 1);
+  }
+  assert_int_equal(hf_limiter_limit(limiter), 1);
+  hf_limiter_free(limiter);
+  hf_limiter_free(NULL);
 }
 
 static void budget__repeats_draw_what_first_attempts_pay_in(void **state) {
@@ -477,6 +493,7 @@ int main(void) {
       cmocka_unit_test(breaker__opens_leases_one_probe_and_closes),
       cmocka_unit_test(breaker__lost_probe_is_followed_by_another),
       cmocka_unit_test(budget__repeats_draw_what_first_attempts_pay_in),
+      cmocka_unit_test(limiter__follows_its_calls),
       cmocka_unit_test(retry__pauses_and_reads_the_header),
       cmocka_unit_test(classify__says_what_a_status_means),
       cmocka_unit_test(call__is_found_by_its_waiter_and_used_again),

@@ -568,6 +568,433 @@ static void provider__queued_waiter_cannot_ask_twice(void **state) {
   step(f, (struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &f->waiters[0]}, 2);
 }
 
+/* Like ask, with all of it. */
+static void ask_as(struct fixture *f, int i, int t, unsigned priority, hf_time patience, hf_time now) {
+  f->waiters[i] = (struct hf_waiter){
+      .tool = f->tool[t], .until = now + patience, .lease = HF_SECONDS(20), .may_wait = true, .priority = priority};
+  hf_list_init(&f->waiters[i].node);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[i]}, now);
+}
+
+static void withdraw(struct fixture *f, int i, hf_time now) {
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &f->waiters[i]}, now);
+}
+
+static void succeed(struct fixture *f, int t, struct hf_permit permit, hf_time latency, hf_time now) {
+  struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+  event.report.tool = f->tool[t];
+  event.report.report =
+      (struct hf_report){.permit = permit, .blame = HF_BLAME_SUCCESS, .retry_after = -1, .latency = latency};
+  step(f, event, now);
+}
+
+/* With one slot, of which it is known that it is held for a second. Call 0 has it since `now`. */
+static struct hf_permit one_slot_of_a_second(struct fixture *f, hf_time now) {
+  f->options.max_concurrent = 1;
+  make_ready(f);
+  ask(f, 0, 0, true, now - HF_SECONDS(1));
+  succeed(f, 0, granted(f, 0, 0), HF_SECONDS(1), now);
+  ask(f, 0, 0, true, now);
+  return granted(f, 0, 0);
+}
+
+static void provider__a_full_tool_blocks_no_other(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 3;
+  make_ready(f);
+  hf_provider_tool_limit(f->tool[0], 1);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit first = granted(f, 0, 0);
+  ask(f, 1, 0, false, 0);
+  nothing(f);
+  ask(f, 2, 0, false, 0);
+  nothing(f);
+  ask(f, 3, 1, false, 0);
+  struct hf_permit other = granted(f, 0, 3);
+  ask(f, 4, 1, false, 0);
+  granted(f, 0, 4);
+  ask(f, 5, 1, false, 0); /* the provider is full */
+  nothing(f);
+  report(f, 1, other, HF_BLAME_SUCCESS, 1);
+  assert_int_equal(f->acts.len, 1);
+  granted(f, 0, 5); /* past two of the full tool */
+  report(f, 0, first, HF_BLAME_SUCCESS, 2);
+  assert_int_equal(f->acts.len, 1);
+  granted(f, 0, 1);
+  hf_provider_tool_limit(f->tool[0], 0); /* from now on only the provider's */
+  withdraw(f, 2, 3);
+}
+
+static void provider__a_raised_limit_helps_those_who_wait(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  ask(f, 1, 0, false, 0);
+  nothing(f);
+  f->options.max_concurrent = 2;
+  hf_provider_configure(f->provider, &f->options);
+  assert_int_equal(hf_provider_deadline(f->provider), 0);
+  timer(f, 1);
+  granted(f, 0, 1);
+}
+
+static void provider__more_important_calls_go_first(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit permit = granted(f, 0, 0);
+  static const unsigned priorities[] = {3, 5, 1, 0 /* the middle */, 1, 4, 2};
+  static const int order[] = {3, 5, 7, 1, 4, 6, 2};
+  for (int i = 0; i < 7; i++)
+    ask_as(f, i + 1, 0, priorities[i], HF_SECONDS(60), i + 1);
+  for (int i = 0; i < 7; i++) {
+    report(f, 0, permit, HF_BLAME_SUCCESS, 100 + i);
+    permit = granted(f, 0, order[i]);
+  }
+}
+
+/* A second of waiting makes up for one level. */
+static void provider__nobody_is_passed_by_for_ever(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit permit = granted(f, 0, 0);
+  ask_as(f, 1, 0, HF_PRIORITY_LAST, HF_SECONDS(60), 0);
+  ask_as(f, 2, 0, HF_PRIORITY_FIRST, HF_SECONDS(60), HF_SECONDS(4) - 1);
+  ask_as(f, 3, 0, HF_PRIORITY_FIRST, HF_SECONDS(60), HF_SECONDS(4));
+  static const int order[] = {2, 1, 3};
+  for (int i = 0; i < 3; i++) {
+    report(f, 0, permit, HF_BLAME_SUCCESS, HF_SECONDS(5));
+    permit = granted(f, 0, order[i]);
+  }
+}
+
+static void provider__full_queue_gives_way_to_the_more_important(void **state) {
+  struct fixture *f = *state;
+  f->options.max_queued = 2;
+  struct hf_permit permit = one_slot_of_a_second(f, HF_SECONDS(1));
+  ask_as(f, 1, 0, 4, HF_SECONDS(60), HF_SECONDS(1));
+  ask_as(f, 2, 0, 4, HF_SECONDS(60), HF_SECONDS(1) + 1);
+  ask_as(f, 3, 0, 4, HF_SECONDS(60), HF_SECONDS(1) + 2);
+  refused(f, 0, HF_DENIAL_LIMIT); /* as important as those before */
+  assert_ptr_equal(f->acts.items[0].waiter, &f->waiters[3]);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(4) + 2);
+  ask_as(f, 4, 0, 3, HF_SECONDS(60), HF_SECONDS(1) + 3);
+  assert_int_equal(f->acts.len, 1);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_ptr_equal(f->acts.items[0].waiter, &f->waiters[2]); /* the newest of the least important */
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(3) + 3);
+  assert_int_equal(view(f).queued, 2);
+  assert_int_equal(view(f).limit_refusals, 2);
+  report(f, 0, permit, HF_BLAME_SUCCESS, HF_SECONDS(2));
+  granted(f, 0, 4);
+  withdraw(f, 1, HF_SECONDS(2));
+}
+
+static void provider__refuses_at_once_who_would_come_too_late(void **state) {
+  struct fixture *f = *state;
+  f->options.max_wait = HF_SECONDS(3);
+  one_slot_of_a_second(f, HF_SECONDS(1));
+  ask_as(f, 1, 0, 3, HF_MS(1999), HF_SECONDS(1)); /* a second of waiting and one of work */
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(2));
+  ask_as(f, 1, 0, 3, HF_MS(2001), HF_SECONDS(1));
+  nothing(f);
+  ask_as(f, 2, 0, 3, HF_SECONDS(60), HF_SECONDS(1));
+  ask_as(f, 3, 0, 3, HF_SECONDS(60), HF_SECONDS(1));
+  nothing(f);
+  ask_as(f, 4, 0, 3, HF_SECONDS(60), HF_SECONDS(1)); /* four seconds; three are allowed */
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(5));
+  ask_as(f, 4, 0, 2, HF_SECONDS(60), HF_SECONDS(1)); /* more important: first in the queue */
+  nothing(f);
+  assert_int_equal(view(f).limit_refusals, 2);
+  for (int i = 1; i <= 4; i++)
+    withdraw(f, i, HF_SECONDS(1));
+}
+
+static void provider__a_full_tools_queue_is_its_own(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 8;
+  f->options.max_wait = HF_SECONDS(3);
+  make_ready(f);
+  hf_provider_tool_limit(f->tool[0], 2);
+  ask(f, 0, 0, true, 0);
+  report(f, 0, granted(f, 0, 0), HF_BLAME_SUCCESS, HF_SECONDS(2)); /* two slots, of two seconds each */
+  for (int i = 0; i < 5; i++)
+    ask_as(f, i, 0, 3, HF_SECONDS(60), HF_SECONDS(2));
+  nothing(f);
+  assert_int_equal(view(f).queued, 3);
+  ask_as(f, 5, 0, 3, HF_SECONDS(60), HF_SECONDS(2));
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(6));
+  ask_as(f, 6, 1, 3, HF_SECONDS(60), HF_SECONDS(2));
+  granted(f, 0, 6);
+  for (int i = 0; i < 6; i++)
+    withdraw(f, i, HF_SECONDS(2));
+}
+
+static void provider__who_waited_max_wait_for_a_slot_is_refused(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  f->options.max_wait = HF_SECONDS(3);
+  make_ready(f);
+  ask(f, 0, 0, true, 0);
+  granted(f, 0, 0);
+  ask(f, 1, 0, true, HF_SECONDS(1));
+  ask(f, 2, 1, true, HF_SECONDS(2));
+  assert_int_equal(hf_provider_deadline(f->provider), HF_SECONDS(4));
+  timer(f, HF_SECONDS(4) - 1);
+  nothing(f);
+  timer(f, HF_SECONDS(4));
+  assert_int_equal(f->acts.len, 1);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_ptr_equal(f->acts.items[0].waiter, &f->waiters[1]);
+  assert_int_equal(hf_provider_deadline(f->provider), HF_SECONDS(5));
+  withdraw(f, 2, HF_SECONDS(4));
+}
+
+static void provider__max_wait_is_only_about_slots(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  f->options.max_wait = HF_SECONDS(3);
+  f->options.probe_timeout = 0;
+  make(f);
+  ask(f, 0, 0, true, 0); /* waits ten seconds for the upstream */
+  timer(f, HF_SECONDS(9));
+  nothing(f);
+  ready(f, HF_SECONDS(10));
+  struct hf_permit permit = granted(f, 0, 0);
+  report(f, 0, permit, HF_BLAME_SUCCESS, HF_SECONDS(10));
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_TOOL, HF_SECONDS(10));
+  hf_time due = hf_provider_tool_breaker(f->tool[0])->open_until;
+  ask_as(f, 1, 0, 3, HF_SECONDS(60), HF_SECONDS(11)); /* waits for half-open, some thirty seconds */
+  ask_as(f, 2, 0, 3, HF_SECONDS(60), HF_SECONDS(11));
+  nothing(f);
+  timer(f, due - 1);
+  nothing(f);
+  ask(f, 3, 1, true, due - 1);
+  permit = granted(f, 0, 3);
+  timer(f, due); /* the slot is taken: from now on it is missing */
+  nothing(f);
+  timer(f, due + HF_SECONDS(3) - 1);
+  nothing(f);
+  timer(f, due + HF_SECONDS(3));
+  assert_int_equal(f->acts.len, 2);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  refused(f, 1, HF_DENIAL_LIMIT);
+}
+
+static void provider__without_max_wait_only_the_deadline_counts(void **state) {
+  struct fixture *f = *state;
+  f->options.max_wait = 0;
+  one_slot_of_a_second(f, HF_SECONDS(1));
+  for (int i = 1; i < 30; i++) {
+    ask_as(f, i, 0, 3, HF_SECONDS(60), HF_SECONDS(1));
+    nothing(f);
+  }
+  assert_int_equal(hf_provider_deadline(f->provider), HF_TIME_NEVER);
+  for (int i = 1; i < 30; i++)
+    withdraw(f, i, HF_SECONDS(1));
+}
+
+static void provider__limit_follows_the_latency(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 64;
+  f->options.adaptive = true;
+  make_ready(f);
+  assert_int_equal(view(f).limit, 16);
+  hf_time now = 0;
+  for (int round = 0; round < 200; round++) { /* the more calls, the slower; two tools, one ten times slower */
+    struct hf_permit permits[CALLS_MAX];
+    unsigned n = view(f).limit;
+    for (unsigned i = 0; i < n; i++) {
+      ask(f, (int)i, i % 2, false, now);
+      permits[i] = granted(f, 0, (int)i);
+    }
+    hf_time unit = HF_MS(n > 8 ? n : 8);
+    now += unit * 10;
+    for (unsigned i = 0; i < n; i++)
+      succeed(f, i % 2, permits[i], i % 2 ? unit * 10 : unit, now);
+  }
+  assert_in_range(view(f).limit, 6, 20);
+  f->options.adaptive = false;
+  hf_provider_configure(f->provider, &f->options);
+  assert_int_equal(view(f).limit, 64);
+}
+
+static void provider__the_mix_of_tools_does_not_move_the_limit(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 16;
+  f->options.adaptive = true;
+  make_ready(f);
+  hf_time now = 0;
+  int looks = 0;
+  for (int round = 0; round < 100; round++) {
+    struct hf_permit permits[16];
+    int t = round / 10 % 2; /* the fast one for a while, then the slow one */
+    int n = (int)view(f).limit;
+    assert_true(n == 16 || n == 4);
+    looks += n == 4;
+    for (int i = 0; i < n; i++) {
+      ask(f, i, t, false, now);
+      permits[i] = granted(f, 0, i);
+    }
+    now += HF_MS(400);
+    for (int i = 0; i < n; i++)
+      succeed(f, t, permits[i], t ? HF_MS(400) : HF_MS(10), now);
+  }
+  assert_in_range(looks, 2, 6); /* two looks, of some rounds each */
+}
+
+static void provider__overload_that_is_answered_counts_for_the_limit(void **state) {
+  struct fixture *f = *state;
+  f->options.adaptive = true;
+  f->options.breaker.min_calls = 1000000;
+  make_ready(f);
+  for (int round = 0; round < 20; round++) {
+    struct hf_permit permits[64];
+    unsigned n = view(f).limit;
+    for (unsigned i = 0; i < n; i++) {
+      ask(f, (int)i, 0, false, round);
+      permits[i] = granted(f, 0, (int)i);
+    }
+    for (unsigned i = 0; i < n; i++) { /* 429 */
+      struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+      event.report.tool = f->tool[0];
+      event.report.report = (struct hf_report){.permit = permits[i], .blame = HF_BLAME_NOBODY, .latency = -1};
+      step(f, event, round + 1);
+    }
+  }
+  assert_in_range(view(f).limit, 1, 3);
+}
+
+static void make_slow(struct fixture *f, hf_time slow) {
+  make_ready(f);
+  struct hf_breaker_options options = f->options.breaker;
+  options.slow = slow;
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t0"), &options, &f->tool[0]), 0);
+}
+
+static void provider__slow_answers_open_the_tools_breaker_alone(void **state) {
+  struct fixture *f = *state;
+  f->options.budget = (struct hf_budget_options){.burst = 1};
+  make_slow(f, HF_MS(500));
+  for (int i = 0; i < 4; i++) {
+    ask(f, 0, 0, false, i);
+    succeed(f, 0, granted(f, 0, 0), HF_MS(501), i);
+  }
+  ask(f, 0, 0, false, 4);
+  succeed(f, 0, granted(f, 0, 0), HF_MS(500), 4); /* just in time */
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+  for (int i = 0; i < 5; i++) {
+    ask(f, 0, 0, false, 5);
+    succeed(f, 0, granted(f, 0, 0), HF_MS(501), 5);
+  }
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+  for (int i = 0; i < 3; i++) { /* with another tool's failures between they would have been the provider's trouble */
+    one(f, 1, HF_BLAME_TOOL, 6);
+  }
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__slow_probe_reopens(void **state) {
+  struct fixture *f = *state;
+  make_slow(f, HF_MS(500));
+  for (int i = 0; i < 5; i++) {
+    ask(f, 0, 0, false, 0);
+    succeed(f, 0, granted(f, 0, 0), HF_SECONDS(1), 0);
+  }
+  hf_time due = hf_provider_tool_breaker(f->tool[0])->open_until;
+  ask(f, 0, 0, false, due);
+  struct hf_permit probe = granted(f, 0, 0);
+  assert_true(probe.tool_probe);
+  succeed(f, 0, probe, HF_SECONDS(1), due + HF_SECONDS(1));
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  due = hf_provider_tool_breaker(f->tool[0])->open_until;
+  ask(f, 0, 0, false, due);
+  succeed(f, 0, granted(f, 0, 0), HF_MS(10), due);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+}
+
+static void provider__slow_means_nothing_where_it_is_not_set(void **state) {
+  struct fixture *f = *state;
+  make_slow(f, 0);
+  for (int i = 0; i < 20; i++) {
+    ask(f, 0, 0, false, 0);
+    succeed(f, 0, granted(f, 0, 0), HF_SECONDS(100), 0);
+  }
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+}
+
+static void provider__permits_say_when_a_hedge_makes_sense(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 20; i++) {
+    ask(f, 0, 0, false, 0);
+    struct hf_permit permit = granted(f, 0, 0);
+    assert_int_equal(permit.hedge_after, HF_TIME_NEVER);
+    succeed(f, 0, permit, HF_MS(40), 0);
+  }
+  ask(f, 0, 0, false, 0);
+  hf_time after = granted(f, 0, 0).hedge_after;
+  assert_true(after >= HF_MS(40) && after <= HF_MS(45));
+  assert_int_equal(hf_provider_tool_latency(f->tool[0], 95), after);
+  assert_int_equal(hf_provider_tool_latency(f->tool[1], 95), HF_TIME_NEVER);
+  for (int i = 0; i < 20; i++) {
+    ask(f, 0, 1, false, 0);
+    succeed(f, 1, granted(f, 0, 0), 100, 0);
+  }
+  ask(f, 0, 1, false, 0);
+  assert_int_equal(granted(f, 0, 0).hedge_after, HF_MS(1)); /* not sooner */
+}
+
+static void provider__failures_are_no_latencies(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 30; i++) {
+    one(f, 0, HF_BLAME_NOBODY, 0);
+    ask(f, 0, 0, false, 0);
+    succeed(f, 0, granted(f, 0, 0), -1, 0);
+  }
+  assert_int_equal(hf_provider_tool_latency(f->tool[0], 50), HF_TIME_NEVER);
+}
+
+static void provider__its_gate_says_what_a_call_would_be_told(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[0], 0), HF_BREAKER_PASS); /* it would be started */
+  down(f, HF_EVIDENCE_NONE, HF_SECONDS(5), 0);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[0], HF_SECONDS(5) - 1), HF_BREAKER_STOP);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[0], HF_SECONDS(5)), HF_BREAKER_PASS);
+  ready(f, HF_SECONDS(5));
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_TOOL, HF_SECONDS(10));
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[0], HF_SECONDS(10)), HF_BREAKER_STOP);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], HF_SECONDS(10)), HF_BREAKER_PASS);
+  hf_time due = hf_provider_tool_breaker(f->tool[0])->open_until;
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[0], due), HF_BREAKER_PROBE);
+  for (int i = 0; i < 5; i++)
+    one(f, 1, HF_BLAME_PROVIDER, HF_SECONDS(20));
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], HF_SECONDS(20)), HF_BREAKER_STOP);
+  due = view(f).breaker_until;
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], due), HF_BREAKER_PROBE);
+  ask(f, 0, 1, true, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], due), HF_BREAKER_STOP); /* one waits for it already */
+  down(f, HF_EVIDENCE_BROKE, 0, due + 1);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], due + 1), HF_BREAKER_STOP);
+  ready(f, due + 2);
+  report(f, 1, granted(f, 0, 0), HF_BLAME_SUCCESS, due + 3);
+  assert_int_equal(hf_provider_gate(f->provider, f->tool[1], due + 3), HF_BREAKER_PASS);
+}
+
 static void provider__out_of_memory_is_an_error(void **state) {
   struct fixture *f = *state;
   hf_alloc_fail_after(0);
@@ -617,6 +1044,25 @@ int main(void) {
       TEST(provider__tools_beyond_the_limit_share_one_breaker),
       TEST(provider__permit_outlives_a_reload),
       TEST(provider__queued_waiter_cannot_ask_twice),
+      TEST(provider__a_full_tool_blocks_no_other),
+      TEST(provider__a_raised_limit_helps_those_who_wait),
+      TEST(provider__more_important_calls_go_first),
+      TEST(provider__nobody_is_passed_by_for_ever),
+      TEST(provider__full_queue_gives_way_to_the_more_important),
+      TEST(provider__refuses_at_once_who_would_come_too_late),
+      TEST(provider__a_full_tools_queue_is_its_own),
+      TEST(provider__who_waited_max_wait_for_a_slot_is_refused),
+      TEST(provider__max_wait_is_only_about_slots),
+      TEST(provider__without_max_wait_only_the_deadline_counts),
+      TEST(provider__limit_follows_the_latency),
+      TEST(provider__the_mix_of_tools_does_not_move_the_limit),
+      TEST(provider__overload_that_is_answered_counts_for_the_limit),
+      TEST(provider__slow_answers_open_the_tools_breaker_alone),
+      TEST(provider__slow_probe_reopens),
+      TEST(provider__slow_means_nothing_where_it_is_not_set),
+      TEST(provider__permits_say_when_a_hedge_makes_sense),
+      TEST(provider__failures_are_no_latencies),
+      TEST(provider__its_gate_says_what_a_call_would_be_told),
       TEST(provider__out_of_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
