@@ -379,7 +379,7 @@ static void deliver(struct sim_call *c, const struct hf_call_event *event) {
   if (!sim_check(k->check, c->answer_count < SIM_ANSWERS_MAX, "answers without end", c->number))
     abort();
   c->answers[c->answer_count++] = *event;
-  sim_timer_set(k->world, &c->delivery, now(k), fire_delivery);
+  sim_timer_set(k->world, &c->delivery, now(k) + sim_world_between(k->world, 0, HF_MS(20)), fire_delivery);
 }
 
 static void perform_provider(struct sim_provider *p, const struct hf_provider_action *action) {

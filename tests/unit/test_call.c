@@ -1118,6 +1118,20 @@ static void call__answer_to_a_withdrawn_acquire_is_not_taken_for_the_next(void *
   }
 }
 
+static void call__withdrawn_in_time_the_next_acquire_follows_at_once(void **state) {
+  (void)state;
+  struct hf_call_options o = chain(hedged, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_MS(200));
+  faulted(&f, 0, http(401, -1), HF_MS(200));
+  ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_REPORT, HF_CALL_ACQUIRE);
+  assert_at(&f, 0, HF_CALL_WITHDRAW, 0);
+  assert_at(&f, 2, HF_CALL_ACQUIRE, 1);
+}
+
 static void call__only_a_success_has_a_latency(void **state) {
   (void)state;
   struct fixture f;
@@ -1566,6 +1580,7 @@ int main(void) {
       cmocka_unit_test(call__hedge_that_is_not_needed_is_withdrawn),
       cmocka_unit_test(call__waiting_for_a_person_is_not_slow),
       cmocka_unit_test(call__answer_to_a_withdrawn_acquire_is_not_taken_for_the_next),
+      cmocka_unit_test(call__withdrawn_in_time_the_next_acquire_follows_at_once),
       cmocka_unit_test(call__only_a_success_has_a_latency),
       cmocka_unit_test(call__check_says_what_became_of_a_lost_answer),
       cmocka_unit_test(call__check_that_is_not_answered_is_given_up),
