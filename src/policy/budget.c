@@ -46,3 +46,9 @@ bool hf_budget_withdraw(struct hf_budget *budget, hf_time now) {
   budget->level -= TOKEN;
   return true;
 }
+
+unsigned hf_budget_left(const struct hf_budget *budget, hf_time now) {
+  struct hf_budget then = *budget;
+  trickle(&then, now);
+  return (unsigned)(then.level / TOKEN);
+}

@@ -15,4 +15,7 @@ struct hf_budget {
 
 void hf_budget_init(struct hf_budget *budget, const struct hf_budget_options *options, hf_time now);
 
+/* The repeats that it would allow now, one after the other. */
+unsigned hf_budget_left(const struct hf_budget *budget, hf_time now);
+
 #endif

@@ -25,4 +25,8 @@ int hf_provider_tool_get(struct hf_provider *provider, struct hf_str name, const
 bool hf_provider_tool_at(const struct hf_provider *provider, size_t index, struct hf_str *ret_name,
                          const struct hf_breaker **ret_breaker);
 
+/* Its own breaker and budget, to look at: borrowed. */
+const struct hf_breaker *hf_provider_breaker(const struct hf_provider *provider);
+const struct hf_budget *hf_provider_budget(const struct hf_provider *provider);
+
 #endif
