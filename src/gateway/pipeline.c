@@ -337,9 +337,13 @@ void hf_pipeline_answer(struct hf_exchange *exchange, const struct hf_message *r
     hf_outcome_answer_failure(exchange, &told);
 }
 
+static bool is_staged(const struct hf_exchange *exchange) {
+  return exchange->request.method == HF_METHOD_TOOLS_CALL && !exchange->is_check;
+}
+
 static void tell_stages(struct hf_exchange *exchange, const struct hf_message *response,
                         const struct hf_outcome *outcome) {
-  for (size_t i = 0; exchange->request.method == HF_METHOD_TOOLS_CALL && i < STAGE_COUNT; i++)
+  for (size_t i = 0; is_staged(exchange) && i < STAGE_COUNT; i++)
     if (stages[i].landed)
       stages[i].landed(exchange, response, outcome);
 }
@@ -623,8 +627,7 @@ static void begin_call(struct hf_exchange *exchange) {
 void hf_pipeline_go_on(struct hf_exchange *exchange) {
   hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
   exchange->stage = HF_STAGE_NEW;
-  bool staged = exchange->request.method == HF_METHOD_TOOLS_CALL && !exchange->is_check;
-  while (staged && exchange->stage_next < STAGE_COUNT) {
+  while (is_staged(exchange) && exchange->stage_next < STAGE_COUNT) {
     const struct hf_stage_row *row = &stages[exchange->stage_next++];
     if (row->before && row->before(exchange) != HF_STAGE_PASS)
       return;
