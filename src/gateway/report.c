@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+enum { OUTAGES_SHOWN = 3 };
+
 const char *hf_upstream_phase_name(enum hf_upstream_phase phase) {
   static const char *const names[] = {"idle", "starting", "ready", "down", "parked"};
   return names[phase];
@@ -33,6 +35,37 @@ static void write_breaker(struct hf_json_writer *w, const struct hf_gateway *gat
   hf_json_write_member_str(w, "breaker", hf_str_from(hf_breaker_state_name(view.state)));
   if (view.state == HF_BREAKER_OPEN)
     hf_json_write_member_int(w, "probeInMs", ms_until(gateway, view.until));
+}
+
+static void write_outages(struct hf_json_writer *w, const struct hf_gateway *gateway, struct hf_str tool,
+                          const struct hf_breaker *breaker) {
+  struct hf_outage outages[HF_OUTAGES_MAX];
+  hf_time now = gateway->loop->now;
+  unsigned count = hf_breaker_outages(breaker, outages);
+  for (unsigned i = 0; i < count && i < OUTAGES_SHOWN; i++) {
+    const struct hf_outage *outage = &outages[i];
+    bool over = outage->ended != HF_TIME_NEVER;
+    hf_json_write_object(w);
+    if (tool.ptr)
+      hf_json_write_member_str(w, "tool", tool);
+    hf_json_write_member_int(w, "beganMs", (now - outage->began) / HF_MS(1));
+    hf_json_write_member_bool(w, "over", over);
+    hf_json_write_member_int(w, "tookMs", ((over ? outage->ended : now) - outage->began) / HF_MS(1));
+    hf_json_write_member_int(w, "probes", outage->probes);
+    hf_json_write_object_end(w);
+  }
+}
+
+/* Those of the server, then of each of its tools; how long ago they began. */
+static void write_all_outages(struct hf_json_writer *w, const struct hf_instance *instance) {
+  struct hf_str tool;
+  const struct hf_breaker *breaker;
+  hf_json_write_key(w, "outages");
+  hf_json_write_array(w);
+  write_outages(w, instance->gateway, (struct hf_str){NULL, 0}, hf_provider_breaker(instance->provider));
+  for (size_t i = 0; hf_provider_tool_at(instance->provider, i, &tool, &breaker); i++)
+    write_outages(w, instance->gateway, tool, breaker);
+  hf_json_write_array_end(w);
 }
 
 static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, const struct hf_item *item) {
@@ -77,8 +110,11 @@ static void write_instance(struct hf_json_writer *w, struct hf_instance *instanc
   hf_json_write_member_int(w, "inFlight", view.in_flight);
   hf_json_write_member_int(w, "limit", view.limit);
   hf_json_write_member_int(w, "queued", view.queued);
+  hf_json_write_member_int(w, "repeatsLeft",
+                           hf_budget_left(hf_provider_budget(instance->provider), instance->gateway->loop->now));
   hf_json_write_member_int(w, "repeatsRefused", (int64_t)view.budget_refusals);
   hf_json_write_member_int(w, "callsRefused", (int64_t)view.limit_refusals);
+  write_all_outages(w, instance);
   hf_json_write_key(w, "tools");
   hf_json_write_array(w);
   const struct hf_items *items = &instance->lists[HF_LIST_TOOLS].items;

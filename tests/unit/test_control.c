@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/console.h"
 #include "daemon/control.h"
 
 #include <pthread.h>
@@ -27,6 +28,7 @@ struct fixture {
   const char *answer; /* instead of the question in brackets, or NULL */
   uv_idle_t later;
   bool silent;
+  int lines; /* that are told before each answer */
   int gone;
   int asked;
 };
@@ -35,6 +37,11 @@ static void on_later(uv_idle_t *idle) {
   struct fixture *f = idle->data;
   char answer[80];
   uv_idle_stop(idle);
+  for (int i = 0; i < f->lines; i++) {
+    char line[64];
+    int len = snprintf(line, sizeof line, HF_CONSOLE_MORE ",\"n\":\n%d}", i);
+    hf_control_tell(f->peer, (struct hf_str){line, (size_t)len});
+  }
   int n = f->answer ? snprintf(answer, sizeof answer, "%s", f->answer)
                     : snprintf(answer, sizeof answer, "[%s]", f->question);
   hf_control_answer(f->peer, (struct hf_str){answer, (size_t)n});
@@ -144,6 +151,84 @@ static void control__line_breaks_in_question_and_answer_are_no_ends_of_them(void
   assert_int_equal(f->asked, 1);
   f->answer = "{\n\"result\":\n{}}";
   ask(f, "x", "{ \"result\": {}}");
+}
+
+struct follower {
+  struct fixture *f;
+  struct hf_buf answer;
+  char lines[512];
+  int count;
+  int until; /* gives up after so many; 0: never */
+  int r;
+  uv_async_t done;
+};
+
+static int on_line(void *context, struct hf_str line) {
+  struct follower *follower = context;
+  size_t len = strlen(follower->lines);
+  snprintf(follower->lines + len, sizeof follower->lines - len, "%.*s;", HF_STR_FMT(line));
+  return ++follower->count == follower->until ? HF_ERR_CLOSED : 0;
+}
+
+static void *follow_from_a_thread(void *context) {
+  struct follower *follower = context;
+  follower->r = hf_control_follow(follower->f->path, HF_STR("x"), on_line, follower, &follower->answer, NULL);
+  uv_async_send(&follower->done);
+  return NULL;
+}
+
+static void follow(struct follower *follower) {
+  struct fixture *f = follower->f;
+  pthread_t thread;
+  hf_buf_init(&follower->answer, 1 << 24);
+  uv_async_init(&f->uv, &follower->done, on_done);
+  pthread_create(&thread, NULL, follow_from_a_thread, follower);
+  uv_run(&f->uv, UV_RUN_DEFAULT);
+  pthread_join(thread, NULL);
+  uv_close((uv_handle_t *)&follower->done, NULL);
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+}
+
+static void control__tells_of_what_goes_on_before_the_answer(void **state) {
+  struct fixture *f = *state;
+  struct follower follower = {.f = f};
+  f->lines = 3;
+  follow(&follower);
+  assert_int_equal(follower.r, 0);
+  assert_string_equal(follower.lines, "{\"more\":true,\"n\": 0};{\"more\":true,\"n\": 1};{\"more\":true,\"n\": 2};");
+  assert_int_equal(follower.answer.len, 3);
+  assert_memory_equal(follower.answer.data, "[x]", 3);
+  hf_buf_deinit(&follower.answer);
+}
+
+static void control__one_who_only_wants_the_answer_gets_it_alone(void **state) {
+  struct fixture *f = *state;
+  f->lines = 3;
+  ask(f, "x", "[x]");
+}
+
+static void control__one_who_stops_reading_hangs_up(void **state) {
+  struct fixture *f = *state;
+  struct follower follower = {.f = f, .until = 1};
+  f->lines = 2;
+  f->silent = false;
+  follow(&follower);
+  assert_int_equal(follower.r, HF_ERR_CLOSED);
+  assert_int_equal(follower.count, 1);
+  hf_buf_deinit(&follower.answer);
+}
+
+/* The lines of one who does not read are lost beyond a bound; the answer is not. */
+static void control__lines_that_nobody_reads_are_bounded(void **state) {
+  struct fixture *f = *state;
+  struct follower follower = {.f = f};
+  f->lines = 200000;
+  follow(&follower);
+  assert_int_equal(follower.r, 0);
+  assert_true(follower.count > 1000);
+  assert_true(follower.count < 200000);
+  assert_memory_equal(follower.answer.data, "[x]", 3);
+  hf_buf_deinit(&follower.answer);
 }
 
 static void control__only_the_owner_may_touch_the_socket(void **state) {
@@ -267,6 +352,10 @@ int main(void) {
                                       tear_down),
       cmocka_unit_test_setup_teardown(control__line_breaks_in_question_and_answer_are_no_ends_of_them, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(control__tells_of_what_goes_on_before_the_answer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__one_who_only_wants_the_answer_gets_it_alone, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__one_who_stops_reading_hangs_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__lines_that_nobody_reads_are_bounded, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__only_the_owner_may_touch_the_socket, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__a_peer_that_leaves_takes_its_question_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__one_question_at_a_time_and_in_order, set_up, tear_down),
