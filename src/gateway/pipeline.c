@@ -519,6 +519,11 @@ void hf_pipeline_timer(struct hf_exchange *exchange) {
 void hf_pipeline_cancel(struct hf_exchange *exchange) {
   exchange->stepping = true;
   step_once(exchange, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
+  if (exchange->stage == HF_STAGE_CALLING && exchange->client->gateway->closing) {
+    /* The loop turns no more: what is being written will be, but nobody hears of it here. */
+    hf_letter_left(exchange);
+    step_once(exchange, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE});
+  }
   exchange->stepping = false;
   run(exchange);
 }

@@ -702,6 +702,24 @@ static void flight__a_gateway_may_end_while_calls_fly_alone(void **state) {
   reply_deinit(&second);
 }
 
+static void flight__a_gateway_may_end_while_letters_are_written(void **state) {
+  (void)state;
+  static struct fake_store store;
+  memset(&store, 0, sizeof store);
+  struct shop shop;
+  struct fake_reply first;
+  fake_store_init(&store, NULL);
+  shop_open(&shop, &store);
+  shop.pay->letters = HF_LETTER_UNSAFE;
+  shop_call(&shop, &shop.ann, &first, "pay", CALL_EQUAL, "");
+  store.slow = true;
+  vanish(&shop, &first);
+  shop_close(&shop);
+  assert_int_equal(store.buried, 1);
+  assert_int_equal(store.answer_count, 0); /* nobody waits any more */
+  reply_deinit(&first);
+}
+
 static void flight__a_callers_key_makes_calls_the_same_or_not(void **state) {
   (void)state;
   struct shop shop;
@@ -830,6 +848,7 @@ int main(void) {
       cmocka_unit_test(flight__answers_that_nobody_heard_are_bounded_in_bytes),
       cmocka_unit_test(flight__a_drain_ends_what_flies_alone),
       cmocka_unit_test(flight__a_gateway_may_end_while_calls_fly_alone),
+      cmocka_unit_test(flight__a_gateway_may_end_while_letters_are_written),
       cmocka_unit_test(flight__a_callers_key_makes_calls_the_same_or_not),
       cmocka_unit_test(flight__survives_running_out_of_memory_anywhere),
   };
