@@ -87,6 +87,31 @@ static void letter__holds_what_is_known_of_the_call(void **state) {
   shop_close(&shop);
 }
 
+static void letter__is_counted(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  struct hf_buf text;
+  begin(&shop);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  lose(&shop);
+  hf_buf_init(&text, 1 << 20);
+  assert_int_equal(hf_gateway_metrics(shop.world.gateway, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_has(text.data, "\nholdfast_dead_letters_total{class=\"connection_lost\"} 1\n");
+  assert_has(text.data, "\nholdfast_dead_letters{status=\"dead\"} 1\n");
+  assert_has(text.data, "\nholdfast_dead_letters{status=\"quarantined\"} 0\n");
+  assert_has(text.data, "\nholdfast_dead_letter_oldest_seconds 0\n");
+  assert_has(text.data, "\nholdfast_dead_letters_expiring 0\n");
+  assert_has(text.data, "\nholdfast_dead_letters_lost_total 0\n");
+  assert_has(text.data, "\nholdfast_replays_total 0\n");
+  assert_has(text.data, "\nholdfast_hedges_total 0\n");
+  assert_has(text.data, "\nholdfast_cache_entries 0\n");
+  hf_buf_deinit(&text);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void letter__keeps_the_key(void **state) {
   (void)state;
   struct shop shop;
@@ -283,6 +308,7 @@ static void letter__survives_any_failed_allocation(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(letter__holds_what_is_known_of_the_call),
+      cmocka_unit_test(letter__is_counted),
       cmocka_unit_test(letter__keeps_the_key),
       cmocka_unit_test(letter__is_waited_for),
       cmocka_unit_test(letter__that_takes_too_long_is_not_waited_for_forever),

@@ -84,6 +84,14 @@ static void merge__refuses_what_cannot_be_read_or_is_too_much(void **state) {
   for (int i = 0; i <= HF_JSON_MERGE_DEPTH; i++)
     deep[len++] = '}';
   assert_int_equal(merge_error("{}", deep, 1 << 16), HF_ERR_LIMIT);
+  static char many[2 * HF_JSON_MERGE_NODES + 8];
+  size_t at = 0;
+  many[at++] = '[';
+  for (int i = 0; i < HF_JSON_MERGE_NODES; i++) {
+    many[at++] = '1';
+    many[at++] = i + 1 < HF_JSON_MERGE_NODES ? ',' : ']';
+  }
+  assert_int_equal(merge_error("{}", many, 1 << 16), HF_ERR_LIMIT);
 }
 
 int main(void) {

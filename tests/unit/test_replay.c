@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -625,6 +626,32 @@ static void replay__takes_only_a_live_answer(void **state) {
   shop_close(&shop);
 }
 
+static void replay__keeps_no_result_that_is_too_large(void **state) {
+  (void)state;
+  for (int over = 0; over < 2; over++) {
+    struct shop shop;
+    struct watcher watcher;
+    begin(&shop);
+    make_letter(&shop, "pay", 1, false, "");
+    start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+    size_t len = over ? 1 << 20 : 20000;
+    char *result = calloc(1, len + 64);
+    int n = snprintf(result, len, "{\"content\":[],\"x\":\"");
+    memset(result + n, 'x', len);
+    memcpy(result + n + len, "\"}", 3);
+    upstream_answer(upstream_last(shop.upstream), result);
+    free(result);
+    world_run(&shop.world, 0);
+    assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+    if (over)
+      assert_text(letter(0)->result, "{\"notKept\":\"the result is too large to be kept\"}");
+    else
+      assert_true(letter(0)->result.len > len);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
 static void replay__survives_any_failed_allocation(void **state) {
   (void)state;
   for (long n = 0; n < 120; n++) {
@@ -678,6 +705,7 @@ int main(void) {
       cmocka_unit_test(replay__refuses_contradictions),
       cmocka_unit_test(replay__refuses_arguments_that_were_not_kept),
       cmocka_unit_test(replay__takes_only_a_live_answer),
+      cmocka_unit_test(replay__keeps_no_result_that_is_too_large),
       cmocka_unit_test(replay__survives_any_failed_allocation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
