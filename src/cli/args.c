@@ -2,6 +2,7 @@
 
 #include "base/distance.h"
 #include "chaos/options.h"
+#include "cli/dlq.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@ struct option {
 
 #define VALUE(member, text) offsetof(struct hf_args, member), (text)
 #define NO_VALUE 0, NULL
+#define GIVEN(member) offsetof(struct hf_args, member), NULL /* its own name stands for it */
 
 static const struct option options[] = {
     {"--config", 'c', HF_FLAG_CONFIG, VALUE(config, "FILE"), "configuration; also the file of an MCP client as it is"},
@@ -29,6 +31,32 @@ static const struct option options[] = {
     {"--log-format", 0, HF_FLAG_LOG_FORMAT, VALUE(log_format, "FORMAT"), "human or json"},
     {"--control", 0, HF_FLAG_CONTROL, VALUE(control, "PATH"), "control socket of the gateway to ask"},
     {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "of the server in log and messages, or of the token's owner"},
+    {"--state", 0, HF_FLAG_STATE, VALUE(state, "DIR"), "where dead letters and the like are kept"},
+    {"--watch", 'w', HF_FLAG_WATCH, VALUE(watch, "[SECONDS]"), "again and again, until it is interrupted"},
+    {"--tool", 0, HF_FLAG_FILTER, VALUE(filter.tool, "PATTERN"), "letters of these tools; * stands for anything"},
+    {"--provider", 0, HF_FLAG_FILTER, VALUE(filter.provider, "SERVER"), "letters of calls that this server was asked"},
+    {"--class", 0, HF_FLAG_FILTER, VALUE(filter.reason, "REASON"), "what was wrong: timed_out, connection_lost, …"},
+    {"--since", 0, HF_FLAG_FILTER, VALUE(filter.since, "WHEN"),
+     "last seen since: 24h (ago), 2026-05-01, 2026-05-01T12:30"},
+    {"--until", 0, HF_FLAG_FILTER, VALUE(filter.until, "WHEN"), "last seen until"},
+    {"--priority", 0, HF_FLAG_FILTER, VALUE(filter.priority, "1-5"), "letters of this priority"},
+    {"--fingerprint", 0, HF_FLAG_FILTER, VALUE(filter.fingerprint, "HEX"), "equal calls; its beginning will do"},
+    {"--status", 0, HF_FLAG_STATUS, VALUE(filter.status, "STATUS"),
+     "dead, replaying, replayed, discarded, quarantined or any"},
+    {"--limit", 0, HF_FLAG_FILTER, VALUE(filter.limit, "N"), "so many at most, the newest"},
+    {"--all", 0, HF_FLAG_ALL, NO_VALUE, "all letters, if nothing else says which"},
+    {"--reason", 0, HF_FLAG_REASON, VALUE(reason, "TEXT"), "why, for the letter's history"},
+    {"--show-secrets", 0, HF_FLAG_SECRETS, NO_VALUE, "what redaction would hide, too"},
+    {"--dry-run", 0, HF_FLAG_REPLAY, GIVEN(replay.dry_run), "only tell what would be done"},
+    {"--rate", 0, HF_FLAG_REPLAY, VALUE(replay.rate, "N/s"), "so many starts a second (or N/m, N/h)"},
+    {"--concurrency", 0, HF_FLAG_REPLAY, VALUE(replay.concurrency, "N"), "so many at once; one after the other else"},
+    {"--ramp-up", 0, HF_FLAG_REPLAY, VALUE(replay.ramp_up, "TIME"), "rate and concurrency rise to that within this"},
+    {"--stop-on", 0, HF_FLAG_REPLAY, VALUE(replay.stop_on, "50%"), "ends when more of the last 10 failed; or never"},
+    {"--reconcile", 0, HF_FLAG_REPLAY, GIVEN(replay.reconcile),
+     "letters that may have run: ask the configured status check first"},
+    {"--force-executed", 0, HF_FLAG_REPLAY, VALUE(replay.force_executed, "no"),
+     "you say that none of them has run, and answer for it"},
+    {"--patch", 0, HF_FLAG_REPLAY, VALUE(replay.patch, "JSON"), "merge patch of the arguments; makes a new key"},
     {"--json", 'j', HF_FLAG_JSON, NO_VALUE, "answer in JSON"},
     {"--probe", 'p', HF_FLAG_PROBE, NO_VALUE, "start the servers and explain their tools"},
     {"--defaults", 0, HF_FLAG_DEFAULTS, NO_VALUE, "every option with its default, as a commented file"},
@@ -40,18 +68,25 @@ static const struct option options[] = {
 enum { OPTIONS = sizeof options / sizeof options[0] };
 
 const struct hf_command hf_commands[] = {
-    {"serve", "", COMMON | HF_FLAG_LISTEN, 0, 0, false, "serve all servers over Streamable HTTP", hf_cmd_serve},
-    {"stdio", "", COMMON, 0, 0, false, "serve all servers to one client on standard input and output", hf_cmd_stdio},
-    {"wrap", "[--] COMMAND [ARGS…]", HF_FLAG_NAME | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP, 1, SIZE_MAX,
-     true, "put one server behind the gateway, in the place of its command", hf_cmd_wrap},
+    {"serve", "", COMMON | HF_FLAG_LISTEN | HF_FLAG_STATE, 0, 0, false, "serve all servers over Streamable HTTP",
+     hf_cmd_serve},
+    {"stdio", "", COMMON | HF_FLAG_STATE, 0, 0, false, "serve all servers to one client on standard input and output",
+     hf_cmd_stdio},
+    {"wrap", "[--] COMMAND [ARGS…]",
+     HF_FLAG_NAME | HF_FLAG_STATE | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP, 1, SIZE_MAX, true,
+     "put one server behind the gateway, in the place of its command", hf_cmd_wrap},
     {"check", "[FILE]", HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_PROBE | HF_FLAG_HELP, 0, 1, false,
      "check a configuration and explain what it means", hf_cmd_check},
     {"tools", "", COMMON | HF_FLAG_CONTROL | HF_FLAG_JSON, 0, 0, false,
      "list the tools of the running gateway, or of a configuration", hf_cmd_tools},
     {"call", "TOOL [JSON]", COMMON | HF_FLAG_CONTROL | HF_FLAG_JSON, 1, 2, false,
      "call a tool through the running gateway, or from a configuration", hf_cmd_call},
-    {"status", "", HF_FLAG_CONTROL | HF_FLAG_CONFIG | HF_FLAG_JSON | HF_FLAG_HELP, 0, 0, false,
+    {"status", "", HF_FLAG_CONTROL | HF_FLAG_CONFIG | HF_FLAG_WATCH | HF_FLAG_JSON | HF_FLAG_HELP, 0, 0, false,
      "how the running gateway and its servers are", hf_cmd_status},
+    {"explain", "CALL_ID", HF_FLAG_CONTROL | HF_FLAG_CONFIG | HF_FLAG_STATE | HF_FLAG_JSON | HF_FLAG_HELP, 1, 1, false,
+     "what was decided about a call, step by step, and why", hf_cmd_explain},
+    {"dlq", "COMMAND [ARGS…]", 0, 0, SIZE_MAX, true, "dead letters: look at calls that were lost, and replay them",
+     hf_cmd_dlq, hf_dlq_print_commands},
     {"chaos", "[-- COMMAND [ARGS…]]", 0, 0, SIZE_MAX, true,
      "be a server that breaks on purpose, or stand before a real one, to test an agent with", hf_cmd_chaos,
      hf_chaos_options_help},
@@ -74,18 +109,25 @@ int hf_complain(enum hf_exit code, const char *format, ...) {
   return (int)code;
 }
 
-const struct hf_command *hf_command_find(const char *name, struct hf_error *reterr) {
+const struct hf_command *hf_command_find_in(const struct hf_command *commands, const char *name, const char *listed_by,
+                                            struct hf_error *reterr) {
   const char *names[NAMES_MAX + 1] = {NULL};
   size_t count = 0;
-  for (const struct hf_command *command = hf_commands; command->name && count < NAMES_MAX; command++) {
+  for (const struct hf_command *command = commands; command->name && count < NAMES_MAX; command++) {
     if (strcmp(command->name, name) == 0)
       return command;
     names[count++] = command->name;
   }
   const char *nearest = hf_nearest(hf_str_from(name), names);
-  hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown command '%.60s'%s%s%s", name, nearest ? "; did you mean '" : "",
-               nearest ? nearest : "", nearest ? "'?" : "; `holdfast help` lists them");
+  if (nearest)
+    hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown command '%.60s'; did you mean '%s'?", name, nearest);
+  else
+    hf_error_set(reterr, HF_ERR_NOTFOUND, "unknown command '%.60s'; `holdfast %s` lists them", name, listed_by);
   return NULL;
+}
+
+const struct hf_command *hf_command_find(const char *name, struct hf_error *reterr) {
+  return hf_command_find_in(hf_commands, name, "help", reterr);
 }
 
 static const struct option *find_option(const struct hf_command *command, const char *word, size_t len) {
@@ -110,6 +152,16 @@ static int unknown_option(const struct hf_command *command, const char *word, si
                       nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* The next word; of an option whose value may be left out only a number. NULL: there is none. */
+static const char *take_value(const struct option *option, char **argv, size_t *at) {
+  const char *next = argv[*at + 1];
+  if (option->value[0] == '[' && !(next && next[0] >= '0' && next[0] <= '9'))
+    return "";
+  if (next)
+    ++*at;
+  return next;
+}
+
 /* Takes the option at argv[*at] and its value. */
 static int take_option(const struct hf_command *command, char **argv, size_t *at, struct hf_args *args,
                        struct hf_error *reterr) {
@@ -120,9 +172,13 @@ static int take_option(const struct hf_command *command, char **argv, size_t *at
   if (!option)
     return unknown_option(command, word, len, reterr);
   args->flags |= option->flag;
-  if (!option->value)
-    return equals ? hf_error_set(reterr, HF_ERR_INVALID, "%s: '%s' takes no value", command->name, option->name) : 0;
-  const char *value = equals ? equals + 1 : argv[++*at];
+  if (!option->value && equals)
+    return hf_error_set(reterr, HF_ERR_INVALID, "%s: '%s' takes no value", command->name, option->name);
+  if (!option->value && !option->offset)
+    return 0;
+  const char *value = equals ? equals + 1 : option->name;
+  if (option->value && !equals)
+    value = take_value(option, argv, at);
   if (!value)
     return hf_error_set(reterr, HF_ERR_INVALID, "%s: '%s' needs a value: %s", command->name, option->name,
                         option->value);

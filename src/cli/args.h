@@ -23,6 +23,38 @@ enum hf_flag {
   HF_FLAG_SCHEMA = 1 << 9,
   HF_FLAG_MANUAL = 1 << 10,
   HF_FLAG_HELP = 1 << 11,
+  HF_FLAG_STATE = 1 << 12,
+  HF_FLAG_WATCH = 1 << 13,
+  HF_FLAG_FILTER = 1 << 14, /* all that choose letters */
+  HF_FLAG_STATUS = 1 << 15, /* one more of them */
+  HF_FLAG_ALL = 1 << 16,
+  HF_FLAG_REASON = 1 << 17,
+  HF_FLAG_SECRETS = 1 << 18,
+  HF_FLAG_REPLAY = 1 << 19, /* all that a replay takes besides */
+};
+
+/* Which letters, as the command line says it. NULL: nothing is said. */
+struct hf_filter_args {
+  const char *tool;
+  const char *provider;
+  const char *reason; /* --class */
+  const char *fingerprint;
+  const char *priority;
+  const char *since;
+  const char *until;
+  const char *limit;
+  const char *status;
+};
+
+struct hf_replay_args {
+  const char *dry_run; /* what takes no value is its own name when it is given */
+  const char *rate;
+  const char *concurrency;
+  const char *ramp_up;
+  const char *stop_on;
+  const char *reconcile;
+  const char *force_executed;
+  const char *patch;
 };
 
 struct hf_args {
@@ -32,6 +64,11 @@ struct hf_args {
   const char *log_format;
   const char *control;
   const char *name;
+  const char *state;
+  const char *watch; /* "" without a value */
+  const char *reason;
+  struct hf_filter_args filter;
+  struct hf_replay_args replay;
   unsigned flags; /* enum hf_flag, of all that were given */
   char **rest;    /* what is no option, NULL-terminated */
   size_t rest_count;
@@ -58,6 +95,10 @@ int hf_args_parse(const struct hf_command *command, char **argv, struct hf_args 
 /* Finds a command. Returns NULL with `reterr` telling the nearest. */
 const struct hf_command *hf_command_find(const char *name, struct hf_error *reterr);
 
+/* The same in a table of one's own, which `holdfast LISTED_BY` prints. */
+const struct hf_command *hf_command_find_in(const struct hf_command *commands, const char *name, const char *listed_by,
+                                            struct hf_error *reterr);
+
 /* Prints the help of one command, or of all (NULL), on standard output. */
 void hf_command_help(const struct hf_command *command);
 
@@ -72,6 +113,8 @@ int hf_cmd_tools(const struct hf_args *args);
 int hf_cmd_call(const struct hf_args *args);
 int hf_cmd_status(const struct hf_args *args);
 int hf_cmd_chaos(const struct hf_args *args);
+int hf_cmd_dlq(const struct hf_args *args);
+int hf_cmd_explain(const struct hf_args *args);
 int hf_cmd_config(const struct hf_args *args);
 int hf_cmd_token(const struct hf_args *args);
 int hf_cmd_version(const struct hf_args *args);

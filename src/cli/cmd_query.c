@@ -1,9 +1,13 @@
+#include "cli/interrupt.h"
 #include "cli/line.h"
 #include "cli/query_text.h"
+#include "cli/status_text.h"
+#include "daemon/quantity.h"
 
 #include "json/write.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum { QUESTION_MAX = 17 << 20, PAGES_MAX = 1000 };
 
@@ -157,17 +161,52 @@ static int print_status(struct hf_line *line, bool json, bool tools) {
   else if (json)
     exit_code = print_raw(hf_json_span(&answer.doc, result));
   else
-    exit_code = hf_query_print_status(&answer.doc, result, tools);
+    exit_code = tools ? hf_query_print_probe(&answer.doc, result) : hf_status_print(&answer.doc, result);
   hf_line_answer_deinit(&answer);
   return exit_code;
 }
 
+/* A picture that is drawn anew on a terminal; in JSON, one line after the other. Elsewhere it would be a heap of
+ * pictures, so there is one. */
+static int watch_status(struct hf_line *line, bool json, int every_ms) {
+  struct hf_interrupt interrupt;
+  if (!json && !isatty(STDOUT_FILENO))
+    return print_status(line, json, false);
+  if (hf_interrupt_init(&interrupt) < 0)
+    return hf_complain(HF_EXIT_FAILED, "cannot wait for signals");
+  int exit_code;
+  do {
+    if (!json)
+      (void)fputs("\033[H\033[2J", stdout);
+    exit_code = print_status(line, json, false);
+    (void)fflush(stdout);
+  } while (exit_code != HF_EXIT_UNAVAILABLE && !ferror(stdout) && !hf_interrupt_wait(&interrupt, every_ms));
+  hf_interrupt_deinit(&interrupt);
+  return exit_code == HF_EXIT_UNAVAILABLE ? exit_code : HF_EXIT_GOOD;
+}
+
+/* In seconds, with decimals; none: 2. */
+static int read_every(const char *text, int *ret_ms) {
+  hf_time every = HF_SECONDS(2);
+  char with_unit[HF_QUANTITY_TEXT_MAX];
+  int n = snprintf(with_unit, sizeof with_unit, "%.20ss", text);
+  if (*text && (n < 0 || hf_duration_parse((struct hf_str){with_unit, (size_t)n}, &every) < 0 || every < HF_MS(100) ||
+                every > HF_SECONDS(86400)))
+    return hf_complain(HF_EXIT_USAGE, "--watch: '%.20s' is no number of seconds from 0.1 to 86400", text);
+  *ret_ms = (int)(every / HF_MS(1));
+  return HF_EXIT_GOOD;
+}
+
 int hf_cmd_status(const struct hf_args *args) {
   struct hf_line line;
-  int exit_code = hf_line_open(args, false, &line);
+  const bool json = (args->flags & HF_FLAG_JSON) != 0;
+  int every_ms = 0;
+  int exit_code = args->watch ? read_every(args->watch, &every_ms) : HF_EXIT_GOOD;
+  if (exit_code == HF_EXIT_GOOD)
+    exit_code = hf_line_open(args, false, &line);
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
-  exit_code = print_status(&line, (args->flags & HF_FLAG_JSON) != 0, false);
+  exit_code = args->watch ? watch_status(&line, json, every_ms) : print_status(&line, json, false);
   hf_line_close(&line);
   return exit_code;
 }

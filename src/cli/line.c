@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "cli/ancestry.h"
-#include "daemon/control.h"
 
 #include <string.h>
 
@@ -54,6 +53,16 @@ static int find_path(const struct hf_args *args, bool own, char **ret_path) {
   return exit_code;
 }
 
+int hf_line_find(const struct hf_args *args, char **ret_path) {
+  char *path = NULL;
+  int exit_code = find_path(args, false, &path);
+  if (exit_code == HF_EXIT_GOOD && !path)
+    exit_code = hf_complain(HF_EXIT_FAILED, "out of memory");
+  if (exit_code == HF_EXIT_GOOD)
+    *ret_path = path;
+  return exit_code;
+}
+
 int hf_line_open(const struct hf_args *args, bool own, struct hf_line *ret_line) {
   struct hf_line line = {0};
   bool named = (args->flags & HF_FLAG_CONTROL) != 0;
@@ -102,6 +111,11 @@ static int tell_error(struct hf_line_answer *answer) {
 }
 
 int hf_line_ask(struct hf_line *line, struct hf_str question, struct hf_line_answer *ret_answer) {
+  return hf_line_follow(line, question, NULL, NULL, ret_answer);
+}
+
+int hf_line_follow(struct hf_line *line, struct hf_str question, hf_control_line_fn *on_line, void *context,
+                   struct hf_line_answer *ret_answer) {
   struct hf_error error = {0};
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_bytes = ANSWER_MAX;
@@ -109,7 +123,7 @@ int hf_line_ask(struct hf_line *line, struct hf_str question, struct hf_line_ans
   hf_buf_init(&ret_answer->text, ANSWER_MAX);
   hf_json_scan_init(&ret_answer->scan, &options);
   int r = line->app ? hf_app_ask(line->app, question, &ret_answer->text)
-                    : hf_control_call(line->path, question, &ret_answer->text, &error);
+                    : hf_control_follow(line->path, question, on_line, context, &ret_answer->text, &error);
   int exit_code = HF_EXIT_GOOD;
   if (r < 0)
     exit_code = hf_complain(HF_EXIT_UNAVAILABLE, "%s",

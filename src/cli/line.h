@@ -3,6 +3,7 @@
 #define HF_CLI_LINE_H
 
 #include "cli/setup.h"
+#include "daemon/control.h"
 #include "json/value.h"
 
 struct hf_line {
@@ -22,9 +23,18 @@ struct hf_line_answer {
   struct hf_json_doc doc;
 };
 
+/* Where the control socket of the gateway that is meant is. Returns HF_EXIT_GOOD and owned, or what to exit with, said
+ * already. */
+int hf_line_find(const struct hf_args *args, char **ret_path);
+
 /* Asks. Returns HF_EXIT_GOOD, and then `ret_answer` is to be deinitialised; or what to exit with, said already: also
  * when the answer is an error. */
 int hf_line_ask(struct hf_line *line, struct hf_str question, struct hf_line_answer *ret_answer);
+
+/* The same with the lines that come before the answer (console.h), each as it comes. Only of a running gateway. */
+int hf_line_follow(struct hf_line *line, struct hf_str question, hf_control_line_fn *on_line, void *context,
+                   struct hf_line_answer *ret_answer);
+
 void hf_line_answer_deinit(struct hf_line_answer *answer);
 
 #endif

@@ -1,5 +1,7 @@
 #include "cli/query_text.h"
 
+#include "cli/terminal.h"
+
 #include <stdio.h>
 
 enum { TEXT_MAX = 64 << 20, SUMMARY_MAX = 96 };
@@ -22,18 +24,6 @@ static int64_t number_of(const struct hf_json_doc *doc, uint32_t object, const c
   return 0;
 }
 
-/* Servers' texts must not steer a terminal. */
-static void print_safely(FILE *to, struct hf_str text, bool lines) {
-  for (size_t i = 0; i < text.len; i++) {
-    unsigned char c = (unsigned char)text.ptr[i];
-    bool plain = c >= 0x20 && c != 0x7f && !(c == 0xc2 && i + 1 < text.len && (unsigned char)text.ptr[i + 1] < 0xa0);
-    if (plain || (lines && (c == '\n' || c == '\t')))
-      (void)fputc(c, to);
-    else
-      (void)fputc('?', to);
-  }
-}
-
 void hf_query_complain(const struct hf_json_doc *doc, uint32_t response) {
   struct hf_arena arena;
   uint32_t error;
@@ -41,7 +31,7 @@ void hf_query_complain(const struct hf_json_doc *doc, uint32_t response) {
   if (hf_json_member(doc, response, HF_STR("error"), &error) == 0) {
     struct hf_str text = text_of(doc, error, "message", &arena, "?");
     (void)fputs("holdfast: ", stderr);
-    print_safely(stderr, text, false);
+    hf_terminal_print(stderr, text, false);
     (void)fputc('\n', stderr);
   } else {
     hf_complain(HF_EXIT_FAILED, "the answer of the gateway cannot be read");
@@ -59,9 +49,9 @@ static void print_tool(const struct hf_json_doc *doc, uint32_t tool, struct hf_a
     for (description.len = SUMMARY_MAX; ((unsigned char)description.ptr[description.len] & 0xc0) == 0x80;)
       description.len--;
   struct hf_str name = text_of(doc, tool, "name", arena, "?");
-  print_safely(stdout, name, false);
+  hf_terminal_print(stdout, name, false);
   printf("%*s  ", name.len < 32 ? 32 - (int)name.len : 0, "");
-  print_safely(stdout, description, false);
+  hf_terminal_print(stdout, description, false);
   (void)puts(cut ? "…" : "");
 }
 
@@ -100,7 +90,7 @@ int hf_query_print_content(const struct hf_json_doc *doc, uint32_t result) {
     struct hf_str type = text_of(doc, item, "type", &arena, "?");
     struct hf_str text = text_of(doc, item, "text", &arena, "");
     if (hf_str_equal(type, HF_STR("text")))
-      print_safely(stdout, text, true);
+      hf_terminal_print(stdout, text, true);
     else
       printf("(%.*s, %zu bytes; --json shows it)", HF_STR_FMT(type), hf_json_span(doc, item).len);
     (void)fputc('\n', stdout);
@@ -114,25 +104,25 @@ static void print_tool_safety(const struct hf_json_doc *doc, uint32_t tool, stru
   struct hf_str safety = text_of(doc, tool, "safety", arena, "?");
   struct hf_str why = text_of(doc, tool, "why", arena, "?");
   (void)fputs("      ", stdout);
-  print_safely(stdout, name, false);
+  hf_terminal_print(stdout, name, false);
   printf("%*s  %.*s: ", name.len < 28 ? 28 - (int)name.len : 0, "", HF_STR_FMT(safety));
-  print_safely(stdout, why, false);
+  hf_terminal_print(stdout, why, false);
   (void)fputc('\n', stdout);
 }
 
 /* Returns false if the server should work and doesn't. */
-static bool print_server(const struct hf_json_doc *doc, uint32_t server, bool with_tools, struct hf_arena *arena) {
+static bool print_server(const struct hf_json_doc *doc, uint32_t server, struct hf_arena *arena) {
   struct hf_str phase = text_of(doc, server, "phase", arena, "idle");
   struct hf_str disabled = text_of(doc, server, "disabled", arena, "");
   struct hf_str reason = text_of(doc, server, "reason", arena, "");
   struct hf_str name = text_of(doc, server, "name", arena, "?");
   bool bad = hf_str_equal(phase, HF_STR("down")) || hf_str_equal(phase, HF_STR("parked"));
   (void)fputs("  ", stdout);
-  print_safely(stdout, name, false);
+  hf_terminal_print(stdout, name, false);
   printf("%*s  ", name.len < 20 ? 20 - (int)name.len : 0, "");
   if (disabled.len) {
     (void)fputs("left out: ", stdout);
-    print_safely(stdout, disabled, false);
+    hf_terminal_print(stdout, disabled, false);
     (void)fputc('\n', stdout);
     return true;
   }
@@ -145,30 +135,26 @@ static bool print_server(const struct hf_json_doc *doc, uint32_t server, bool wi
     printf(", process %lld", (long long)number_of(doc, server, "pid"));
   if (reason.len) {
     (void)fputs(": ", stdout);
-    print_safely(stdout, reason, false);
+    hf_terminal_print(stdout, reason, false);
   }
   (void)fputc('\n', stdout);
   uint32_t tool;
   struct hf_json_iter iter = hf_json_iter(doc, listed ? tools : server);
-  while (with_tools && listed && hf_json_next(doc, &iter, NULL, &tool))
+  while (listed && hf_json_next(doc, &iter, NULL, &tool))
     print_tool_safety(doc, tool, arena);
   return !bad;
 }
 
-int hf_query_print_status(const struct hf_json_doc *doc, uint32_t status, bool tools) {
+int hf_query_print_probe(const struct hf_json_doc *doc, uint32_t status) {
   struct hf_arena arena;
   uint32_t servers;
   uint32_t server;
   bool good = true;
   hf_arena_init(&arena, TEXT_MAX);
-  if (!tools)
-    printf("holdfast %.*s: clients %lld, calls in flight %lld\n",
-           HF_STR_FMT(text_of(doc, status, "version", &arena, "?")), (long long)number_of(doc, status, "clients"),
-           (long long)number_of(doc, status, "calls"));
   if (hf_json_member(doc, status, HF_STR("servers"), &servers) == 0) {
     struct hf_json_iter iter = hf_json_iter(doc, servers);
     while (hf_json_next(doc, &iter, NULL, &server))
-      good = print_server(doc, server, tools, &arena) && good;
+      good = print_server(doc, server, &arena) && good;
   }
   hf_arena_deinit(&arena);
   return good ? HF_EXIT_GOOD : HF_EXIT_FAILED;

@@ -15,9 +15,9 @@ size_t hf_query_print_tools(const struct hf_json_doc *doc, uint32_t result, bool
 /* Prints the content of a tool's result. Returns enum hf_exit. */
 int hf_query_print_content(const struct hf_json_doc *doc, uint32_t result);
 
-/* Prints a status; with `tools`, also each tool with its safety. HF_EXIT_FAILED if a server that should work doesn't.
- */
-int hf_query_print_status(const struct hf_json_doc *doc, uint32_t status, bool tools);
+/* Prints the servers of a status and their tools, each with its safety. HF_EXIT_FAILED if a server that should work
+ * doesn't. */
+int hf_query_print_probe(const struct hf_json_doc *doc, uint32_t status);
 
 /* Starts the servers of a configuration and explains their tools. Returns enum hf_exit. */
 int hf_query_probe(const struct hf_args *args);
