@@ -462,7 +462,7 @@ static void refused_for_now(struct hf_call *call, struct hf_evidence evidence, h
   struct hf_verdict_row row = hf_classify(&evidence);
   struct hf_visit *visit = visit_of(call);
   note_refusal(call, &evidence, row.fault);
-  visit->tries++;
+  visit->tries += row.repeat == HF_REPEAT_TRANSIENT;
   visit->shut = row.fault == HF_FAULT_BREAKER_OPEN;
   visit->retry_at = retry_at;
   enum hf_call_end end = HF_CALL_END_REFUSED;

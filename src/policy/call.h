@@ -96,7 +96,7 @@ struct hf_call {
   enum hf_letter_state letter;
 
   struct hf_call_target targets[HF_CALL_TARGETS_MAX];
-  struct hf_visit visits[HF_CALL_TARGETS_MAX]; /* likewise */
+  struct hf_visit visits[HF_CALL_TARGETS_MAX]; /* of each target */
 };
 
 /* Copies what it needs of `options`. */

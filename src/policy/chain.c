@@ -1,5 +1,7 @@
 #include "policy/chain.h"
 
+#include "policy/attempt.h"
+
 bool hf_chain_allows_repeat(const struct hf_call *call, unsigned target, hf_time when) {
   const struct hf_call_target *t = &call->targets[target];
   return hf_safety_allows_repeat(t->safety) && (t->safety != HF_SAFETY_KEYED || when < t->keyed_until);
@@ -58,7 +60,8 @@ unsigned hf_chain_half_open(const struct hf_call *call) {
 
 bool hf_chain_wants_check(const struct hf_call *call) {
   return call->targets[call->target].check_time > 0 && call->visits[call->target].ran == HF_EXECUTED_MAYBE &&
-         !hf_chain_allows_repeat(call, call->target, call->now) && call->now < call->deadline &&
+         !hf_chain_allows_repeat(call, call->target, call->now) &&
+         hf_time_add(call->now, HF_LEAST_ATTEMPT) <= call->deadline &&
          (call->end == HF_CALL_END_UNSAFE || call->end == HF_CALL_END_FINAL);
 }
 

@@ -803,6 +803,7 @@ static void call__returns_to_a_breaker_that_its_own_repeats_opened(void **state)
   (void)state;
   static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
   struct hf_call_options o = chain(targets, 2);
+  o.retry.attempts = 3;
   struct fixture f;
   start_with(&f, &o);
   grant(&f, 0);
@@ -819,7 +820,12 @@ static void call__returns_to_a_breaker_that_its_own_repeats_opened(void **state)
   assert_true(f.call.waiter.may_wait);
   assert_true(f.call.waiter.is_retry);
   grant(&f, HF_SECONDS(10));
-  succeeded(&f, 1, HF_SECONDS(11));
+  sent(&f, 1, true, HF_SECONDS(10));
+  faulted(&f, 1, http(500, -1), HF_SECONDS(11));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT); /* the refusals were no tries: one of three is left */
+  timer(&f, HF_SECONDS(12));
+  grant(&f, HF_SECONDS(12));
+  succeeded(&f, 2, HF_SECONDS(13));
   assert_int_equal(outcome(&f)->provider, 0);
 }
 
@@ -1304,6 +1310,24 @@ static void call__time_for_the_check_is_kept(void **state) {
   assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
 }
 
+static void call__no_check_without_time_for_one(void **state) {
+  (void)state;
+  struct hf_call_target target = checked(0);
+  struct hf_call_options o = chain(&target, 1);
+  for (int i = 0; i < 2; i++) {
+    struct fixture f;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    /* The loop was busy all the time: the answer's loss is seen before the timer. */
+    faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(55) - HF_MS(10) + i);
+    if (i == 0)
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_CHECK);
+    else
+      ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+  }
+}
+
 static void offer(struct fixture *f, enum hf_source source, hf_time now) {
   struct hf_call_event event = {.kind = HF_CALL_DEGRADED};
   event.degraded.source = source;
@@ -1587,6 +1611,7 @@ int main(void) {
       cmocka_unit_test(call__check_after_the_last_attempt_moves_on_or_ends),
       cmocka_unit_test(call__conflict_is_checked_and_not_repeated),
       cmocka_unit_test(call__time_for_the_check_is_kept),
+      cmocka_unit_test(call__no_check_without_time_for_one),
       cmocka_unit_test(call__what_is_degraded_and_what_is_written_down),
       cmocka_unit_test(call__degraded_answer_keeps_the_fault_and_says_its_source),
       cmocka_unit_test(call__other_answer_is_waited_for_until_the_deadline),
