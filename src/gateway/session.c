@@ -60,18 +60,27 @@ static void retire_own_instances(struct hf_client *client) {
   }
 }
 
-void hf_client_close(struct hf_client *client) {
+/* The gateway's own client is closed with the gateway: then nothing is waited for, not even the store. */
+static void end_exchanges(struct hf_client *client) {
+  bool last = client == client->gateway->nobody;
   while (!hf_list_empty(&client->exchanges)) {
-    struct hf_exchange *exchange = HF_CONTAINER_OF(client->exchanges.next, struct hf_exchange, link);
+    struct hf_list *link = client->exchanges.next;
+    struct hf_exchange *exchange = HF_CONTAINER_OF(link, struct hf_exchange, link);
     if (exchange->reply)
       exchange->reply->exchange = NULL;
     exchange->reply = NULL;
-    if (hf_flight_outlives(exchange, HF_LEAVE_CLOSED))
+    if (!last && hf_flight_outlives(exchange, HF_LEAVE_CLOSED))
       continue;
-    if (client != client->gateway->nobody)
+    if (!last)
       hf_exchange_disown(exchange);
     hf_exchange_cancel(exchange);
+    if (client->exchanges.next == link)
+      hf_exchange_drop(exchange);
   }
+}
+
+void hf_client_close(struct hf_client *client) {
+  end_exchanges(client);
   hf_question_close(client);
   hf_flight_client_closed(client);
   hf_subscription_forget_client(client);
