@@ -127,6 +127,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
   hf_traces_init(&gateway->traces);
+  hf_list_init(&gateway->replays);
   hf_job_init(&gateway->wake, wake_waiting);
   hf_job_init(&gateway->announce, announce_changes);
   hf_cache_init(&gateway->cache, settings->limits.cache_bytes, NULL);

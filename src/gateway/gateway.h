@@ -59,6 +59,7 @@ struct hf_gateway {
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
   struct hf_traces traces;
+  struct hf_list replays; /* of dead letters, under way */
   size_t calls; /* in flight */
   size_t own_instances;
   uint64_t next_id; /* upstream ids, question ids: never used twice */

@@ -246,6 +246,7 @@ int hf_replay_start(struct hf_gateway *gateway, const struct hf_replay_options *
   replay->ops = ops;
   replay->ctx = ctx;
   replay->last_start = HF_TIME_NEVER;
+  hf_list_init(&replay->link);
   hf_list_init(&replay->items);
   hf_job_init(&replay->job, run);
   hf_arena_init(&replay->arena, TEXTS_MAX);
@@ -257,6 +258,7 @@ int hf_replay_start(struct hf_gateway *gateway, const struct hf_replay_options *
     hf_replay_free(replay);
     return HF_ERR_NOMEM;
   }
+  hf_list_push_back(&gateway->replays, &replay->link);
   replay->query = (struct hf_store_query){.row = on_row, .done = on_rows, .ctx = replay};
   replay->querying = true;
   gateway->store->ops->letters(gateway->store, &replay->options.filter, &replay->query);
@@ -279,6 +281,7 @@ void hf_replay_free(struct hf_replay *replay) {
     hf_replay_item_free(HF_CONTAINER_OF(it, struct hf_replay_item, link));
   if (replay->querying)
     store->ops->forget_query(store, &replay->query);
+  hf_list_remove(&replay->link);
   hf_timer_deinit(replay->gateway->loop, &replay->timer);
   hf_job_cancel(&replay->job);
   hf_arena_deinit(&replay->arena);

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "gateway/outcome.h"
+#include "gateway/replay_answer.h"
 #include "gateway/replay_state.h"
 #include "mcp/compose.h"
 #include "json/merge.h"
@@ -122,89 +123,6 @@ static void settle(struct hf_replay_item *item, enum hf_replay_end end, enum hf_
   change(item, &letter, on_settled);
 }
 
-/* The answer to a replay. */
-struct verdict {
-  bool good;
-  bool buried; /* its own failure has been written to the letter */
-  const char *executed;
-  struct hf_str reason;
-  struct hf_str source;
-  int64_t attempts;
-};
-
-static const char *executed_named(struct hf_str name) {
-  static const enum hf_executed all[] = {HF_EXECUTED_NO, HF_EXECUTED_MAYBE, HF_EXECUTED_YES};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-    if (hf_str_equal(name, hf_str_from(hf_executed_name(all[i]))))
-      return hf_executed_name(all[i]);
-  return NULL;
-}
-
-static struct hf_str text_member(const struct hf_json_doc *doc, uint32_t object, struct hf_str name,
-                                 struct hf_arena *arena) {
-  uint32_t node;
-  struct hf_str text;
-  if (hf_json_member(doc, object, name, &node) < 0 || hf_json_string(doc, node, arena, &text) < 0)
-    return (struct hf_str){NULL, 0};
-  return hf_arena_copy(arena, text);
-}
-
-static void read_marker(struct hf_replay_item *item, struct hf_str raw, struct verdict *v) {
-  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
-  struct hf_json_scan scan;
-  hf_json_scan_init(&scan, &options);
-  if (hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0 && scan.nodes[0].type == HF_JSON_OBJECT) {
-    struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
-    uint32_t node;
-    v->executed = executed_named(text_member(&doc, 0, HF_STR("executed"), &item->arena));
-    v->reason = text_member(&doc, 0, HF_STR("reason"), &item->arena);
-    v->source = text_member(&doc, 0, HF_STR("source"), &item->arena);
-    struct hf_str letter = text_member(&doc, 0, HF_STR("deadLetterId"), &item->arena);
-    v->buried = letter.ptr && hf_str_equal(letter, hf_str_from(item->id));
-    if (hf_json_member(&doc, 0, HF_STR("attempts"), &node) == 0)
-      (void)hf_json_int64(hf_json_span(&doc, node), &v->attempts);
-  }
-  hf_json_scan_deinit(&scan);
-}
-
-/* A JSON-RPC error has the marker in its data. */
-static struct hf_str find_marker(const struct hf_message *answer, struct hf_arena *arena) {
-  struct hf_str marker = {NULL, 0};
-  if (answer->kind == HF_MESSAGE_RESULT)
-    return hf_message_raw(answer, HF_FIELD_META_OUTCOME);
-  struct hf_str data = hf_message_raw(answer, HF_FIELD_ERROR_DATA);
-  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
-  options.tree_depth = 1;
-  struct hf_json_scan scan;
-  hf_json_scan_init(&scan, &options);
-  if (data.ptr && hf_json_scan_feed(&scan, data.ptr, data.len, true) == 0 && scan.nodes[0].type == HF_JSON_OBJECT) {
-    struct hf_json_doc doc = hf_json_doc(data.ptr, &scan);
-    uint32_t node;
-    if (hf_json_member(&doc, 0, HF_STR(HF_META_OUTCOME), &node) == 0)
-      marker = hf_arena_copy(arena, hf_json_span(&doc, node));
-  }
-  hf_json_scan_deinit(&scan);
-  return marker;
-}
-
-/* Only a live and complete result without isError is what the letter's caller had wanted. Whatever does not say of
- * itself whether the tool ran may have run it. */
-static void judge(struct hf_replay_item *item, const struct hf_message *answer, struct verdict *v) {
-  struct hf_str marker = find_marker(answer, &item->arena);
-  if (marker.ptr)
-    read_marker(item, marker, v);
-  struct hf_str type = hf_message_raw(answer, HF_FIELD_RESULT_TYPE);
-  bool complete = !type.ptr || hf_str_equal(type, HF_STR("\"complete\""));
-  bool live = hf_str_equal(v->source, HF_STR("live")) && !v->reason.ptr;
-  v->good = answer->kind == HF_MESSAGE_RESULT && !answer->is_error && complete && live;
-  if (v->good)
-    v->executed = hf_executed_name(HF_EXECUTED_YES);
-  else if (!v->executed)
-    v->executed = hf_executed_name(HF_EXECUTED_MAYBE);
-  if (!v->reason.ptr && !complete)
-    v->reason = HF_STR("the tool asks for something, and nobody is there to be asked");
-}
-
 static void fail(struct hf_replay_item *item, const char *executed, bool buried) {
   hf_metrics_add(&gateway_of(item)->metrics, HF_METRIC_REENTRIES);
   item->executed = executed;
@@ -219,7 +137,7 @@ static void read_answer(struct hf_job *job) {
   struct hf_replay_item *item = HF_CONTAINER_OF(job, struct hf_replay_item, job);
   hf_client_close(item->client);
   item->client = NULL;
-  struct verdict v = {0};
+  struct hf_replay_verdict v;
   struct hf_message answer;
   struct hf_refusal refusal;
   if (hf_message_decode(&item->answer, &answer, &refusal) < 0) {
@@ -227,7 +145,7 @@ static void read_answer(struct hf_job *job) {
     fail(item, hf_executed_name(HF_EXECUTED_MAYBE), false);
     return;
   }
-  judge(item, &answer, &v);
+  hf_replay_judge(&answer, hf_str_from(item->id), &item->arena, &v);
   if (v.good) {
     const struct hf_str not_kept = HF_STR("{\"notKept\":\"the result is too large to be kept\"}");
     struct hf_str result = hf_message_raw(&answer, HF_FIELD_RESULT);
@@ -450,6 +368,21 @@ static void on_marked(struct hf_store_wait *wait, int error, struct hf_str id) {
   refuse(item);
 }
 
+/* The store keeps others from a letter that is marked; within this gateway nobody else touches one before all that
+ * was asked for it is written. */
+static bool is_taken(const struct hf_replay_item *item) {
+  struct hf_list *replay_it, *replay_tmp, *it, *tmp;
+  HF_LIST_FOREACH (replay_it, replay_tmp, &gateway_of(item)->replays) {
+    const struct hf_replay *replay = HF_CONTAINER_OF(replay_it, struct hf_replay, link);
+    HF_LIST_FOREACH (it, tmp, &replay->items) {
+      const struct hf_replay_item *other = HF_CONTAINER_OF(it, struct hf_replay_item, link);
+      if (other != item && other->step != HF_REPLAY_FETCHING && strcmp(other->id, item->id) == 0)
+        return true;
+    }
+  }
+  return false;
+}
+
 static void mark(struct hf_replay_item *item) {
   const struct hf_replay_options *options = &item->replay->options;
   struct hf_gateway *gateway = gateway_of(item);
@@ -489,7 +422,10 @@ static void on_fetched(struct hf_store_query *query, int error) {
     tell_why(item->why, "%s", error < 0 ? hf_err_text(error) : "it is gone");
     refuse(item);
   } else if (item->step == HF_REPLAY_FETCHING) {
-    if (hf_replay_refuses(item->replay, &item->letter, item->why))
+    bool refused = hf_replay_refuses(item->replay, &item->letter, item->why);
+    if (!refused && is_taken(item))
+      tell_why(item->why, "it is being replayed already");
+    if (item->why[0])
       refuse(item);
     else
       mark(item);

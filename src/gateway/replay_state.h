@@ -12,6 +12,7 @@ struct hf_replay_id {
 };
 
 struct hf_replay {
+  struct hf_list link; /* in the gateway's list */
   struct hf_gateway *gateway;
   struct hf_replay_options options; /* texts in `arena` */
   struct hf_arena arena;

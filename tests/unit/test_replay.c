@@ -506,6 +506,23 @@ static void replay__of_one_letter_by_two_happens_once(void **state) {
   shop_close(&shop);
 }
 
+/* While the store has not written all of one replay, another one of the same gateway may see the letter dead. */
+static void replay__leaves_a_letter_to_who_has_it_in_this_gateway(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher first, second;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  start(&shop, &first, &(struct hf_replay_options){.concurrency = 1});
+  letter(0)->status = HF_LETTER_DEAD;
+  start(&shop, &second, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(second.lines, "\"what\":\"refused\",\"why\":\"it is being replayed already\"");
+  assert_int_equal(shop_count(&shop), 2);
+  end(&first);
+  end(&second);
+  shop_close(&shop);
+}
+
 static void replay__that_cannot_mark_the_letter_sends_nothing(void **state) {
   (void)state;
   static const struct {
@@ -700,6 +717,7 @@ int main(void) {
       cmocka_unit_test(replay__that_is_stopped_ends_what_it_has_begun),
       cmocka_unit_test(replay__freed_in_the_middle_leaves_nothing_behind),
       cmocka_unit_test(replay__of_one_letter_by_two_happens_once),
+      cmocka_unit_test(replay__leaves_a_letter_to_who_has_it_in_this_gateway),
       cmocka_unit_test(replay__that_cannot_mark_the_letter_sends_nothing),
       cmocka_unit_test(replay__looks_again_once_the_letter_is_its_own),
       cmocka_unit_test(replay__refuses_contradictions),
