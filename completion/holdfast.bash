@@ -31,7 +31,7 @@ _holdfast() {
     check) options="--config --json --probe --help" ;;
     tools | call) options="--config --control --json --log-level --log-format --help" ;;
     status) options="--control --config --json --help" ;;
-    chaos) options="--config --stdio --http --era --seed --fault --script --ledger --key --no-sessions --sse --extra-tools --help --" ;;
+    chaos) options="--config --stdio --http --url --era --seed --fault --script --ledger --key --no-sessions --sse --extra-tools --help --" ;;
     config) options="--defaults --schema --manual --help" ;;
     token) options="--name --help" ;;
     help) options="serve stdio wrap check tools call status chaos config token version" ;;

@@ -3,7 +3,6 @@
 #include "chaos/late.h"
 #include "chaos/ledger.h"
 #include "chaos/pick.h"
-#include "chaos/wire.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -18,14 +17,15 @@ enum { CONNECTIONS_MAX = 4096 };
 struct hf_chaos_http {
   uv_loop_t *loop;
   struct hf_chaos *chaos;
-  uv_tcp_t *listener; /* owned by the loop until its close callback; NULL while refusing */
+  const struct hf_chaos_back *back; /* borrowed, or NULL */
+  uv_tcp_t *listener;               /* owned by the loop until its close callback; NULL while refusing */
   uv_timer_t reopen;
   struct hf_list conns;
   size_t open;
   int port;
 };
 
-struct conn {
+struct hf_chaos_conn {
   struct hf_list link;
   struct hf_chaos_http *http;
   uv_tcp_t tcp;
@@ -37,8 +37,10 @@ struct conn {
   struct hf_chaos_fault accepted;
   size_t sent; /* bytes of the current answer */
   long step;
-  bool busy; /* a request is being answered */
-  bool streams;
+  bool busy;          /* a request is being answered */
+  bool streams;       /* its answer is an event stream */
+  bool takes_streams; /* its client has said so */
+  bool head_sent;     /* of the stream */
   bool writing;
   bool complete; /* all of the answer is in `out` */
   bool last;     /* close afterwards */
@@ -47,12 +49,12 @@ struct conn {
 
 struct write {
   uv_write_t req;
-  struct conn *conn;
+  struct hf_chaos_conn *conn;
   char bytes[];
 };
 
 static void conn_closed(uv_handle_t *handle) {
-  struct conn *conn = handle->data;
+  struct hf_chaos_conn *conn = handle->data;
   if (--conn->open_handles == 0) {
     hf_chaos_answer_deinit(&conn->answer);
     hf_buf_deinit(&conn->in);
@@ -62,11 +64,14 @@ static void conn_closed(uv_handle_t *handle) {
   }
 }
 
-static void conn_end(struct conn *conn, bool reset) {
+static void conn_end(struct hf_chaos_conn *conn, bool reset) {
   if (conn->closing) {
     return;
   }
   conn->closing = true;
+  if (conn->http->back != NULL) {
+    conn->http->back->gone(conn->http->back->data, conn);
+  }
   hf_list_remove(&conn->link);
   uv_close((uv_handle_t *)&conn->timer, conn_closed);
   if (!reset || uv_tcp_close_reset(&conn->tcp, conn_closed) != 0) {
@@ -74,10 +79,10 @@ static void conn_end(struct conn *conn, bool reset) {
   }
 }
 
-static void conn_flush(struct conn *conn);
-static void conn_serve(struct conn *conn);
+static void conn_flush(struct hf_chaos_conn *conn);
+static void conn_serve(struct hf_chaos_conn *conn);
 
-static void conn_finish(struct conn *conn) {
+static void conn_finish(struct hf_chaos_conn *conn) {
   const struct hf_chaos_fault *fault = &conn->answer.fault;
   bool open = fault->kind == HF_CHAOS_SSE && strcmp(fault->text, "open") == 0;
   if (fault->kind == HF_CHAOS_SSE && strcmp(fault->text, "reset") == 0) {
@@ -90,7 +95,7 @@ static void conn_finish(struct conn *conn) {
   }
 }
 
-static bool cuts(const struct conn *conn) {
+static bool cuts(const struct hf_chaos_conn *conn) {
   enum hf_chaos_fault_kind kind = conn->answer.fault.kind;
   return conn->busy && (kind == HF_CHAOS_CUT || kind == HF_CHAOS_CUT_CLOSE || kind == HF_CHAOS_STALL_AFTER);
 }
@@ -101,7 +106,7 @@ static void slow_tick(uv_timer_t *timer) {
 
 static void conn_written(uv_write_t *req, int status) {
   struct write *write = (struct write *)req;
-  struct conn *conn = write->conn;
+  struct hf_chaos_conn *conn = write->conn;
   hf_free(write);
   conn->writing = false;
   if (conn->closing) {
@@ -123,7 +128,7 @@ static void conn_written(uv_write_t *req, int status) {
 }
 
 /* One write at a time: the end of each decides what comes next. */
-static void conn_flush(struct conn *conn) {
+static void conn_flush(struct hf_chaos_conn *conn) {
   if (conn->writing || conn->closing) {
     return;
   }
@@ -150,7 +155,7 @@ static void conn_flush(struct conn *conn) {
   }
 }
 
-static void answer_complete(struct conn *conn) {
+static void answer_complete(struct hf_chaos_conn *conn) {
   const struct hf_chaos_answer *answer = &conn->answer;
   const char *style = answer->fault.kind == HF_CHAOS_SSE ? answer->fault.text : "";
   if (!conn->streams) {
@@ -173,7 +178,7 @@ static void answer_complete(struct conn *conn) {
 }
 
 static void answer_tick(uv_timer_t *timer) {
-  struct conn *conn = timer->data;
+  struct hf_chaos_conn *conn = timer->data;
   if (++conn->step > conn->answer.steps) {
     answer_complete(conn);
     return;
@@ -189,12 +194,17 @@ static void answer_tick(uv_timer_t *timer) {
   uv_timer_start(&conn->timer, answer_tick, (uint64_t)conn->answer.step_ms, 0);
 }
 
-static void answer_start(struct conn *conn) {
-  const struct hf_chaos_answer *answer = &conn->answer;
-  if (conn->streams) {
-    hf_chaos_wire_put_stream_head(&conn->out, answer);
+static void start_stream(struct hf_chaos_conn *conn) {
+  if (conn->streams && !conn->head_sent) {
+    conn->head_sent = true;
+    hf_chaos_wire_put_stream_head(&conn->out, &conn->answer);
     conn_flush(conn);
   }
+}
+
+static void answer_start(struct hf_chaos_conn *conn) {
+  const struct hf_chaos_answer *answer = &conn->answer;
+  start_stream(conn);
   if (answer->steps > 0) {
     uv_timer_start(&conn->timer, answer_tick, (uint64_t)answer->step_ms, 0);
   } else {
@@ -227,12 +237,18 @@ static void stop_listening(struct hf_chaos_http *http) {
   }
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &http->conns) {
-    conn_end(HF_CONTAINER_OF(it, struct conn, link), true);
+    conn_end(HF_CONTAINER_OF(it, struct hf_chaos_conn, link), true);
+  }
+}
+
+static void tell_of_death(const struct hf_chaos_http *http) {
+  if (http->back != NULL) {
+    http->back->dying(http->back->data);
   }
 }
 
 /* Does what the fault does instead of answering. Returns false if an answer is due. */
-static bool break_off(struct conn *conn) {
+static bool break_off(struct hf_chaos_conn *conn) {
   const struct hf_chaos_fault *fault = &conn->answer.fault;
   switch ((int)fault->kind) {
   case HF_CHAOS_RESET:
@@ -243,8 +259,10 @@ static bool break_off(struct conn *conn) {
   case HF_CHAOS_STALL:
     return true;
   case HF_CHAOS_DEATH:
+    tell_of_death(conn->http);
     _exit((int)fault->number);
   case HF_CHAOS_KILL:
+    tell_of_death(conn->http);
     (void)raise(SIGKILL);
     return true;
   case HF_CHAOS_REFUSE:
@@ -259,7 +277,7 @@ static bool break_off(struct conn *conn) {
   }
 }
 
-static void serve_other(struct conn *conn, const struct hf_chaos_wire_request *request) {
+static void serve_other(struct hf_chaos_conn *conn, const struct hf_chaos_wire_request *request) {
   struct hf_chaos *chaos = conn->http->chaos;
   struct hf_chaos_answer *answer = &conn->answer;
   conn->complete = true;
@@ -279,17 +297,22 @@ static void serve_other(struct conn *conn, const struct hf_chaos_wire_request *r
   conn_flush(conn);
 }
 
-static void conn_answer(struct conn *conn, const struct hf_chaos_wire_request *wire) {
+static void conn_answer(struct hf_chaos_conn *conn, const struct hf_chaos_wire_request *wire) {
   struct hf_chaos *chaos = conn->http->chaos;
   conn->busy = true;
   conn->complete = false;
   conn->sent = 0;
   conn->step = 0;
   conn->last = wire->closes;
+  conn->streams = conn->head_sent = false;
+  conn->takes_streams = wire->streams;
   hf_chaos_answer_deinit(&conn->answer);
   hf_chaos_answer_init(&conn->answer);
+  if (conn->http->back != NULL) {
+    conn->http->back->request(conn->http->back->data, conn, wire);
+    return;
+  }
   if (strcmp(wire->method, "POST") != 0) {
-    conn->streams = false;
     serve_other(conn, wire);
     return;
   }
@@ -311,7 +334,51 @@ static void conn_answer(struct conn *conn, const struct hf_chaos_wire_request *w
   }
 }
 
-static void conn_serve(struct conn *conn) {
+void hf_chaos_http_answer(struct hf_chaos_conn *conn, struct hf_chaos_answer *answer) {
+  bool streams = conn->streams || (conn->takes_streams && answer->fault.kind == HF_CHAOS_SSE) ||
+                 (conn->takes_streams && conn->http->chaos->sse && answer->is_call);
+  hf_chaos_answer_deinit(&conn->answer);
+  conn->answer = *answer;
+  hf_chaos_answer_init(answer);
+  conn->streams = streams && conn->answer.status == 200 && conn->answer.fault.kind != HF_CHAOS_STATUS;
+  if (!break_off(conn)) {
+    answer_start(conn);
+  }
+}
+
+bool hf_chaos_http_event(struct hf_chaos_conn *conn, struct hf_str message) {
+  if (!conn->takes_streams) {
+    return false;
+  }
+  conn->streams = true;
+  start_stream(conn);
+  hf_chaos_wire_put_event(&conn->out, &conn->answer, message);
+  conn_flush(conn);
+  return true;
+}
+
+void hf_chaos_http_listen(struct hf_chaos_conn *conn) {
+  conn->streams = conn->takes_streams = true;
+  start_stream(conn);
+}
+
+void hf_chaos_http_pass(struct hf_chaos_conn *conn, const struct hf_chaos_fault *fault, struct hf_str bytes) {
+  conn->answer.fault = *fault;
+  hf_chaos_must(hf_buf_append_str(&conn->out, bytes));
+  conn_flush(conn);
+}
+
+void hf_chaos_http_passed(struct hf_chaos_conn *conn, bool last) {
+  conn->complete = true;
+  conn->last = conn->last || last;
+  conn_flush(conn);
+}
+
+void hf_chaos_http_end(struct hf_chaos_conn *conn, bool reset) {
+  conn_end(conn, reset);
+}
+
+static void conn_serve(struct hf_chaos_conn *conn) {
   while (!conn->busy && !conn->closing) {
     struct hf_chaos_wire_request request = {0};
     hf_buf_init(&request.body, HF_CHAOS_MESSAGE_MAX);
@@ -330,14 +397,14 @@ static void conn_serve(struct conn *conn) {
 }
 
 static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
-  struct conn *conn = handle->data;
+  struct hf_chaos_conn *conn = handle->data;
   bool room = hf_buf_reserve(&conn->in, suggested) == 0; /* without it, the reader is told */
   *buf = room ? uv_buf_init(conn->in.data + conn->in.len, (unsigned)suggested) : uv_buf_init(NULL, 0);
 }
 
 static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
   (void)buf;
-  struct conn *conn = stream->data;
+  struct hf_chaos_conn *conn = stream->data;
   if (got < 0) {
     if (conn->busy && conn->answer.is_call && !conn->complete) {
       hf_chaos_ledger_add(conn->http->chaos->ledger, "disconnected", "", (struct hf_str){NULL, 0});
@@ -355,7 +422,7 @@ static void conn_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
 
 static void on_connection(uv_stream_t *listener, int status) {
   struct hf_chaos_http *http = listener->data;
-  struct conn *conn = status == 0 ? hf_calloc(1, sizeof *conn) : NULL;
+  struct hf_chaos_conn *conn = status == 0 ? hf_calloc(1, sizeof *conn) : NULL;
   if (conn == NULL) {
     return;
   }
@@ -401,11 +468,12 @@ static int listen_again(struct hf_chaos_http *http, struct hf_error *reterr) {
   return 0;
 }
 
-struct hf_chaos_http *hf_chaos_http_new(uv_loop_t *loop, struct hf_chaos *chaos, int port, int *ret_port,
-                                        struct hf_error *reterr) {
+struct hf_chaos_http *hf_chaos_http_new(uv_loop_t *loop, struct hf_chaos *chaos, int port,
+                                        const struct hf_chaos_back *back, int *ret_port, struct hf_error *reterr) {
   struct hf_chaos_http *http = hf_chaos_have(hf_calloc(1, sizeof *http));
   http->loop = loop;
   http->chaos = chaos;
+  http->back = back;
   http->port = port;
   hf_list_init(&http->conns);
   uv_timer_init(loop, &http->reopen);

@@ -24,6 +24,7 @@ static const struct option options[] = {
     {"--stdio", SWITCH, AT(stdio), 0, 0, NULL, "serve on standard input and output"},
     {"--http", NUMBER, AT(port), AT(http), UINT16_MAX, "PORT",
      "serve on 127.0.0.1:PORT; 0 takes a free one and prints it"},
+    {"--url", TEXT, AT(url), 0, 0, "URL", "stand before the server there: http://HOST[:PORT][/PATH]"},
     {"--era", ERA, AT(eras), 0, 0, "ERA", "legacy (default), modern or both"},
     {"--seed", NUMBER, AT(seed), 0, UINT64_MAX, "N", "of the rates; the same seed makes the same faults (1)"},
     {"--fault", TEXT, AT(faults), 0, 0, "NAME=RATE,...", "faults of tools/call by chance; RATE is 0.05 or 5%"},
@@ -167,9 +168,11 @@ int hf_chaos_options_check(const struct hf_chaos_options *settings, struct hf_er
   if (settings->stdio && settings->http) {
     return hf_error_set(reterr, HF_ERR_INVALID, "chaos: '--stdio' and '--http' exclude each other");
   }
-  if (settings->command && settings->http) {
-    return hf_error_set(reterr, HF_ERR_INVALID,
-                        "chaos: a server's command is stood before on stdio only, not with '--http'");
+  if (settings->url && settings->command) {
+    return hf_error_set(reterr, HF_ERR_INVALID, "chaos: '--url' and a command exclude each other");
+  }
+  if (settings->url && !settings->http) {
+    return hf_error_set(reterr, HF_ERR_INVALID, "chaos: '--url' needs '--http PORT': it stands before it over HTTP");
   }
   if (!settings->stdio && !settings->http && !settings->command) {
     return hf_error_set(reterr, HF_ERR_INVALID, "chaos: '--stdio', '--http PORT' or '-- COMMAND' is needed");

@@ -38,6 +38,7 @@ struct hf_chaos_options {
   const char *script_text; /* or the lines themselves, in a configuration */
   const char *key;         /* the argument that is a call's key in the ledger */
   const char *banner;
+  const char *url;                   /* of the server to stand before, or NULL */
   const struct hf_chaos_tool *tools; /* instead of its own */
   size_t tools_count;
   char **command; /* the server to stand before, ends with NULL; or NULL */

@@ -1,11 +1,13 @@
 #include "chaos/run.h"
 
+#include "chaos/bridge.h"
 #include "chaos/http.h"
 #include "chaos/late.h"
 #include "chaos/ledger.h"
 #include "chaos/pick.h"
 #include "chaos/pipe.h"
 #include "chaos/proxy.h"
+#include "chaos/remote.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -135,9 +137,9 @@ static int run_stdio(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_ch
 }
 
 static int run_http(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_chaos_options *options,
-                    struct hf_error *reterr) {
+                    const struct hf_chaos_back *back, struct hf_error *reterr) {
   int port = 0;
-  struct hf_chaos_http *http = hf_chaos_http_new(loop, chaos, (int)options->port, &port, reterr);
+  struct hf_chaos_http *http = hf_chaos_http_new(loop, chaos, (int)options->port, back, &port, reterr);
   if (http == NULL) {
     return UNAVAILABLE;
   }
@@ -149,6 +151,29 @@ static int run_http(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_cha
   uv_run(loop, UV_RUN_DEFAULT);
   hf_chaos_http_free(http);
   return GOOD;
+}
+
+static int run_remote(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_chaos_options *options,
+                      struct hf_error *reterr) {
+  struct hf_chaos_remote *remote;
+  int rc = hf_chaos_remote_new(loop, chaos, options->url, &remote, reterr);
+  if (rc != 0) {
+    return rc == HF_ERR_INVALID ? USAGE : UNAVAILABLE;
+  }
+  rc = run_http(loop, chaos, options, hf_chaos_remote_back(remote), reterr);
+  hf_chaos_remote_free(remote);
+  return rc;
+}
+
+static int run_bridge(uv_loop_t *loop, struct hf_chaos *chaos, const struct hf_chaos_options *options,
+                      struct hf_error *reterr) {
+  struct hf_chaos_bridge *bridge;
+  if (hf_chaos_bridge_new(loop, chaos, options->command, &bridge, reterr) != 0) {
+    return UNAVAILABLE;
+  }
+  int rc = run_http(loop, chaos, options, hf_chaos_bridge_back(bridge), reterr);
+  hf_chaos_bridge_free(bridge);
+  return rc;
 }
 
 /* Misbehaves before anything is served. */
@@ -183,10 +208,14 @@ int hf_chaos_run(const struct hf_chaos_options *options, struct hf_error *reterr
     rc = UNAVAILABLE;
   } else if (rc == GOOD) {
     misbehave(options);
-    if (options->command != NULL) {
+    if (options->url != NULL) {
+      rc = run_remote(&loop, &chaos, options, reterr);
+    } else if (options->command != NULL && options->http) {
+      rc = run_bridge(&loop, &chaos, options, reterr);
+    } else if (options->command != NULL) {
       rc = hf_chaos_proxy_run(&loop, &chaos, options->command, reterr);
     } else if (options->http) {
-      rc = run_http(&loop, &chaos, options, reterr);
+      rc = run_http(&loop, &chaos, options, NULL, reterr);
     } else {
       rc = run_stdio(&loop, &chaos, options, reterr);
     }

@@ -48,11 +48,15 @@ void hf_chaos_answer_deinit(struct hf_chaos_answer *answer) {
   hf_buf_deinit(&answer->id);
 }
 
+bool hf_chaos_is_modern(struct hf_str params) {
+  return hf_pick_member(hf_pick_member(params, "_meta"), version_key).ptr != NULL;
+}
+
 bool hf_chaos_forget_session(struct hf_chaos *chaos, struct hf_str session) {
   return session.ptr != NULL && hf_map_remove(&chaos->live, session) != NULL;
 }
 
-static int start_session(struct hf_chaos *chaos, struct hf_chaos_answer *answer) {
+int hf_chaos_start_session(struct hf_chaos *chaos, struct hf_chaos_answer *answer) {
   unsigned char secret[HF_CHAOS_SESSION_LEN];
   hf_chaos_must(hf_random_secret(secret, sizeof secret));
   for (size_t i = 0; i < sizeof secret; i++) {
@@ -93,7 +97,7 @@ static void serve_opening(struct hf_chaos *chaos, bool modern, struct hf_str par
     bool known = strcmp(version, "2024-11-05") == 0 || strcmp(version, "2025-03-26") == 0 ||
                  strcmp(version, "2025-06-18") == 0 || strcmp(version, "2025-11-25") == 0;
     hf_chaos_must(hf_buf_printf(&answer->body, "\"protocolVersion\":\"%s\",", known ? version : "2025-11-25"));
-    if (chaos->http && chaos->sessions && start_session(chaos, answer) != 0) {
+    if (chaos->http && chaos->sessions && hf_chaos_start_session(chaos, answer) != 0) {
       answer->session[0] = '\0';
       hf_chaos_answer_error(answer, 503, -32000, "too many sessions", "");
       return;
@@ -331,7 +335,7 @@ void hf_chaos_serve(struct hf_chaos *chaos, const struct hf_chaos_request *reque
   struct hf_str params = hf_pick_member(request->message, "params");
   struct hf_str id = hf_pick_member(request->message, "id");
   hf_pick_text(hf_pick_member(request->message, "method"), method, sizeof method);
-  bool modern = hf_pick_member(hf_pick_member(params, "_meta"), version_key).ptr != NULL;
+  bool modern = hf_chaos_is_modern(params);
   if (id.ptr == NULL) {
     if (strcmp(method, "notifications/cancelled") == 0) {
       struct hf_str cancelled = hf_pick_member(params, "requestId");

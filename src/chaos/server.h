@@ -54,6 +54,7 @@ struct hf_chaos_answer {
   long steps; /* progress notes before the body */
   long step_ms;
   bool is_call;
+  bool modern;                                /* of a proxy's: the request was of 2026-07-28 */
   unsigned long number;                       /* of the execution that it is the answer of */
   char session[HF_CHAOS_SESSION_LEN * 2 + 1]; /* to hand out, or "" */
   struct hf_chaos_fault fault;
@@ -86,6 +87,12 @@ void hf_chaos_change_id(struct hf_chaos_answer *answer);
 
 /* Fills `answer` with an error. `data` is raw JSON, or "". */
 void hf_chaos_answer_error(struct hf_chaos_answer *answer, int status, long code, const char *text, const char *data);
+
+/* Is this a request of 2026-07-28? */
+bool hf_chaos_is_modern(struct hf_str params);
+
+/* Puts a new session into `answer`. Returns 0 or HF_ERR_LIMIT. */
+int hf_chaos_start_session(struct hf_chaos *chaos, struct hf_chaos_answer *answer);
 
 /* Ends a session. Returns false if there was none. */
 bool hf_chaos_forget_session(struct hf_chaos *chaos, struct hf_str session);

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Returns the decoded length in the input, 0 for more to come, or HF_ERR_SYNTAX. */
-static long read_chunks(struct hf_str in, struct hf_buf *body) {
+long hf_chaos_wire_read_chunks(struct hf_str in, struct hf_buf *body) {
   size_t at = 0;
   hf_buf_reset(body, SIZE_MAX);
   for (;;) {
@@ -31,6 +30,85 @@ static long read_chunks(struct hf_str in, struct hf_buf *body) {
       return (long)at;
     }
   }
+}
+
+/* Goes on at the chunk at `*at`. */
+static long end_of_chunks(struct hf_str in, size_t *at) {
+  for (;;) {
+    const char *end = *at < in.len ? memmem(in.ptr + *at, in.len - *at, "\r\n", 2) : NULL;
+    if (end == NULL) {
+      return 0;
+    }
+    char *stop = NULL;
+    unsigned long size = strtoul(in.ptr + *at, &stop, 16);
+    if (stop == in.ptr + *at || size > HF_CHAOS_MESSAGE_MAX) {
+      return HF_ERR_SYNTAX;
+    }
+    size_t next = (size_t)(end + 2 - in.ptr) + size + 2;
+    if (in.len < next) {
+      return 0;
+    }
+    if (size == 0) {
+      return (long)next;
+    }
+    *at = next;
+  }
+}
+
+long hf_chaos_wire_answer_end(struct hf_str in, size_t *at) {
+  const char *head_end = in.len > 0 ? memmem(in.ptr, in.len, "\r\n\r\n", 4) : NULL;
+  if (head_end == NULL) {
+    return 0;
+  }
+  struct hf_str head = {in.ptr, (size_t)(head_end - in.ptr)};
+  struct hf_str length = hf_pick_header(head, "content-length");
+  if (hf_pick_header(head, "transfer-encoding").ptr != NULL) {
+    *at = *at == 0 ? head.len + 4 : *at;
+    return end_of_chunks(in, at);
+  }
+  if (length.ptr == NULL) {
+    return HF_ERR_CLOSED;
+  }
+  size_t whole = head.len + 4 + (size_t)hf_pick_number(length, 0);
+  return in.len >= whole ? (long)whole : 0;
+}
+
+static bool is_answer(struct hf_str text) {
+  return hf_chaos_well_formed(text) &&
+         (hf_pick_member(text, "result").ptr != NULL || hf_pick_member(text, "error").ptr != NULL);
+}
+
+static struct hf_str next_line(struct hf_str *rest) {
+  size_t len = 0;
+  while (len < rest->len && rest->ptr[len] != '\n' && rest->ptr[len] != '\r') {
+    len++;
+  }
+  struct hf_str line = {rest->ptr, len};
+  size_t used = len + (len < rest->len);
+  if (used < rest->len && used > len && rest->ptr[len] == '\r' && rest->ptr[used] == '\n') {
+    used++;
+  }
+  *rest = (struct hf_str){rest->ptr + used, rest->len - used};
+  return line;
+}
+
+void hf_chaos_wire_read_events(struct hf_str stream, struct hf_buf *message) {
+  struct hf_buf data;
+  hf_buf_init(&data, HF_CHAOS_MESSAGE_MAX);
+  while (stream.len > 0) {
+    struct hf_str line = next_line(&stream);
+    if (hf_str_starts(line, HF_STR("data:"))) {
+      hf_chaos_must(hf_buf_append(&data, line.ptr + 5, line.len - 5));
+    }
+    if (line.len == 0 || stream.len == 0) {
+      if (is_answer(hf_str_trim(hf_buf_str(&data)))) {
+        hf_buf_reset(message, SIZE_MAX);
+        hf_chaos_must(hf_buf_append_str(message, hf_str_trim(hf_buf_str(&data))));
+      }
+      hf_buf_reset(&data, SIZE_MAX);
+    }
+  }
+  hf_buf_deinit(&data);
 }
 
 static bool contains(struct hf_str s, const char *word) {
@@ -87,7 +165,7 @@ long hf_chaos_wire_read(struct hf_str in, struct hf_chaos_wire_request *request)
     return HF_ERR_LIMIT;
   }
   if (length < 0) {
-    long chunks = read_chunks((struct hf_str){in.ptr + head, in.len - head}, &request->body);
+    long chunks = hf_chaos_wire_read_chunks((struct hf_str){in.ptr + head, in.len - head}, &request->body);
     return chunks > 0 ? (long)head + chunks : chunks;
   }
   if ((long)(in.len - head) < length) {

@@ -17,6 +17,17 @@ struct hf_chaos_wire_request {
  * The strings borrow from `in`; `request->body` is set up by the caller and appended to. */
 long hf_chaos_wire_read(struct hf_str in, struct hf_chaos_wire_request *request);
 
+/* Where the answer that `in` begins with ends. Returns its length, 0 if there is more to come, HF_ERR_CLOSED if the end
+ * of the connection is its end, or HF_ERR_SYNTAX. `*at`, 0 first, is how far it looked. */
+long hf_chaos_wire_answer_end(struct hf_str in, size_t *at);
+
+/* Decodes a chunked body from the front of `in` into `body`. Returns its length there, 0 if there is more to come, or
+ * HF_ERR_SYNTAX. */
+long hf_chaos_wire_read_chunks(struct hf_str in, struct hf_buf *body);
+
+/* Finds in an event stream the last message that is an answer, and appends it. */
+void hf_chaos_wire_read_events(struct hf_str stream, struct hf_buf *message);
+
 /* Appends the whole answer, spoiled as its fault says, as JSON. */
 void hf_chaos_wire_put_json(struct hf_buf *out, const struct hf_chaos_answer *answer);
 

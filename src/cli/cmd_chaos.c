@@ -27,7 +27,7 @@ static int configure(const struct hf_args *args, struct hf_arena *arena, struct 
     if (code != HF_EXIT_GOOD)
       return code;
   }
-  if (flags.stdio || flags.http || flags.command)
+  if (flags.stdio || flags.http)
     options->stdio = options->http = false;
   if (hf_chaos_options_parse(options, args->rest, &error) < 0 ||
       (!options->help && hf_chaos_options_check(options, &error) < 0))

@@ -279,7 +279,92 @@ async function testMemory() {
   child.kill();
 }
 
+// The proxies: before a server over HTTP, and over HTTP before a child. What a fault is told about, the server ran or did not.
+async function testProxies() {
+  const server = await startHttp();
+  const proxyLedger = path.join(dir, 'proxy');
+  const script = path.join(dir, 'proxied');
+  const start = async (faults, ...args) => {
+    fs.writeFileSync(script, faults.map((fault) => `tools/call ${fault}\n`).join(''));
+    const child = spawn(chaos, ['--http', '0', '--script', script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const port = await new Promise((resolve) => child.stdout.once('data', (text) => resolve(Number(text))));
+    return { child, port };
+  };
+  // fault, how the connection ends, what the answer looks like, executions by the server
+  const rows = [
+    ['none', /^HTTP\/1\.1 200 OK.*charge k #\d+"/s, 1],
+    ['exec+reset', /^$/, 1],
+    ['reset', /^$/, 0],
+    ['close', /^$/, 0],
+    ['cut:9', /^HTTP\/1\.1 $/, 1],
+    ['slow:1', /charge k #\d+"/, 1],
+    ['delay:30', /charge k #\d+"/, 1],
+    ['truncated', /Content-Length.*charge k #/s, 1],
+    ['garbage', /"id":7,"result":\{"cont\x01$/, 1],
+    ['wrong_id', /"id":979,.*charge k #/s, 1],
+    ['exec+429:2', /^HTTP\/1\.1 429 .*Retry-After: 2\r\n/s, 1],
+    ['503', /^HTTP\/1\.1 503 /, 0],
+    ['exec+rpc:-32603', /"id":7,"error":\{"code":-32603/, 1],
+    ['iserror:boom', /"isError":true.*boom/, 1],
+    ['sse:multi', /event: message\ndata: \{"jsonrpc":"2.0",\ndata: "id":7,/, 1],
+    ['late:40', /^$/, 1],
+    ['session', /^HTTP\/1\.1 404 /, 0],
+  ];
+  const backs = {
+    url: ['--url', `http://127.0.0.1:${server.port}/mcp`],
+    child: ['--', chaos, '--stdio', '--ledger', ledger],
+  };
+  for (const [kind, back] of Object.entries(backs)) {
+    const used = kind === 'child' ? rows.filter(([fault]) => !fault.startsWith('late')) : rows;
+    const { child, port } = await start(used.map(([fault]) => fault), '--ledger', proxyLedger, ...back);
+    const id = await session(port);
+    check(`proxy ${kind}: a session`, /^[0-9a-f]{32}$/.test(id), id);
+    for (const [fault, answer, executed] of used) {
+      const before = charges().length;
+      const got = await exchange(port, post(call('charge', { key: 'k' }), { 'Mcp-Session-Id': id }));
+      while (fault.startsWith('late') && charges().length === before) await new Promise(setImmediate);
+      const times = charges().length - before;
+      check(`proxy ${kind} ${fault}`, answer.test(got.text) && times === executed, { got, times });
+    }
+    const lost = await exchange(port, post(call('read', {}), { 'Mcp-Session-Id': id }));
+    check(`proxy ${kind}: a lost session stays lost`, /^HTTP\/1\.1 404 /.test(lost.text), lost);
+    const again = await session(port);
+    const list = await exchange(port, post({ jsonrpc: '2.0', id: 'l', method: 'tools/list' }, { 'Mcp-Session-Id': again }));
+    check(`proxy ${kind}: what no fault meets passes`, /"id":"l","result":\{"tools":\[/.test(list.text), list);
+    const slow = call('slow', { steps: 2, ms: 5 }, 'x', { progressToken: 't' });
+    const progress = await exchange(port, post(slow, { 'Mcp-Session-Id': again }));
+    const parts = progress.text.split('notifications/progress').length;
+    check(`proxy ${kind}: progress`, parts === 3 && /"id":"x","result"/.test(progress.text), progress);
+    const gone = await exchange(port, post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, { 'Mcp-Session-Id': again }));
+    check(`proxy ${kind}: a notification`, /^HTTP\/1\.1 202 /.test(gone.text), gone);
+    child.kill();
+  }
+  const recorded = fs.readFileSync(proxyLedger, 'utf8').split('\n').filter((line) => line.startsWith('charge k ')).length;
+  const handed = rows.reduce((sum, [fault, , executed]) => sum + executed * (fault.startsWith('late') ? 0 : 2), 0);
+  check('proxies write down what they hand over', recorded === handed, { recorded, handed });
+
+  const drifting = await start([], '--fault', 'drift=1', ...backs.url);
+  const id = await session(drifting.port);
+  const drift = await exchange(drifting.port, post({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, { 'Mcp-Session-Id': id }));
+  check('proxy url: a schema drifts', /"required":\["drift_1"\]/.test(drift.text), drift);
+  drifting.child.kill();
+  server.child.kill();
+  await new Promise((resolve) => server.child.once('exit', resolve));
+  const orphan = await start([], ...backs.url);
+  const dead = await exchange(orphan.port, post(call('read', {})));
+  check('proxy url: a server that is gone', dead.end === 'reset' && dead.text === '', dead);
+  orphan.child.kill();
+  const dying = await start(['death:7'], ...backs.child);
+  const session7 = await session(dying.port);
+  const code = new Promise((resolve) => dying.child.once('exit', resolve));
+  await exchange(dying.port, post(call('charge', {}), { 'Mcp-Session-Id': session7 }));
+  check('proxy child: death', (await code) === 7);
+  const ended = spawn(chaos, ['--http', '0', '--', 'sh', '-c', 'exit 5'], { stdio: 'ignore' });
+  check('proxy child: ends with its server', (await new Promise((resolve) => ended.once('exit', resolve))) === 5);
+}
+
 await testHttpFaults();
+await testProxies();
 await testMemory();
 await testHttpStages();
 await testWarmConnection();

@@ -7,6 +7,7 @@
 
 #include "chaos/options.h"
 #include "chaos/plan.h"
+#include "chaos/server.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -177,6 +178,33 @@ static void chaos_plan__a_script_has_no_more_than_its_lines(void **state) {
   hf_buf_deinit(&text);
 }
 
+static void chaos_plan__has_no_more_than_its_rates(void **state) {
+  (void)state;
+  struct hf_chaos_plan plan;
+  struct hf_error error = {0};
+  hf_chaos_plan_init(&plan, 1);
+  for (int i = 0; i < HF_CHAOS_RATES_MAX; i++)
+    assert_int_equal(hf_chaos_plan_add_rates(&plan, "reset=0.01", &error), 0);
+  assert_int_equal(hf_chaos_plan_add_rates(&plan, "reset=0.01", &error), HF_ERR_INVALID);
+  assert_string_equal(error.text, "more than 32 rates");
+  hf_chaos_plan_deinit(&plan);
+}
+
+static void chaos_server__has_no_more_than_its_sessions(void **state) {
+  (void)state;
+  struct hf_chaos_options options;
+  struct hf_chaos chaos;
+  struct hf_chaos_answer answer;
+  hf_chaos_options_init(&options);
+  hf_chaos_init(&chaos, &options);
+  hf_chaos_answer_init(&answer);
+  for (int i = 0; i < HF_CHAOS_SESSIONS_MAX; i++)
+    assert_int_equal(hf_chaos_start_session(&chaos, &answer), 0);
+  assert_int_equal(hf_chaos_start_session(&chaos, &answer), HF_ERR_LIMIT);
+  hf_chaos_answer_deinit(&answer);
+  hf_chaos_deinit(&chaos);
+}
+
 static void chaos_plan__times_count_for_each_key(void **state) {
   (void)state;
   struct hf_chaos_plan plan;
@@ -243,6 +271,8 @@ int main(void) {
       cmocka_unit_test(chaos_plan__a_script_is_used_up_in_order),
       cmocka_unit_test(chaos_plan__a_script_says_which_line_is_wrong),
       cmocka_unit_test(chaos_plan__a_script_has_no_more_than_its_lines),
+      cmocka_unit_test(chaos_plan__has_no_more_than_its_rates),
+      cmocka_unit_test(chaos_server__has_no_more_than_its_sessions),
       cmocka_unit_test(chaos_plan__times_count_for_each_key),
       cmocka_unit_test(chaos_plan__without_memory_a_script_is_refused),
       cmocka_unit_test(chaos_plan__flags_are_held_against_their_table),

@@ -2,10 +2,12 @@
 // through `holdfast wrap`, which makes up for what it breaks.
 import assert from 'node:assert';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { done, test } from '../../lib/tap.mjs';
-import { binary, collect, ended, executions, scratch } from '../../lib/gateway.mjs';
+import { binary, collect, ended, executions, node, scratch } from '../../lib/gateway.mjs';
 import { clients, connectHttp, connectStdio, outcomeOf, servers, textOf } from './lib.mjs';
 
 const chaos = (...args) => ({ command: binary, args: ['chaos', ...args] });
@@ -112,6 +114,106 @@ for (const kind of ['sdk 1', 'sdk 2']) {
   });
 }
 
+// Starts a proxy that listens on HTTP and connects to it.
+async function connectThrough(kind, args, context) {
+  const child = spawn(binary, ['chaos', '--http', '0', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  context.defer(() => (child.kill(), ended(child)));
+  const [, port] = await collect(child.stdout).until(/^(\d+)\n/);
+  return connectHttp(kind, new URL(`http://127.0.0.1:${port}/mcp`), context);
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+// A real server over HTTP, once it listens.
+async function startEverything({ defer }) {
+  const port = await freePort();
+  const [main] = servers('.').everything.settings.args;
+  const child = spawn(node, [main, 'streamableHttp'], { env: { ...process.env, PORT: `${port}` }, stdio: ['ignore', 'ignore', 'pipe'] });
+  defer(() => (child.kill(), ended(child)));
+  await collect(child.stderr).until(/listening/i);
+  return `http://localhost:${port}/mcp`;
+}
+
+for (const kind of ['sdk 1', 'sdk 2', 'sdk 2 auto']) {
+  for (const back of ['a real server over HTTP', 'a real child']) {
+    await test(`${kind}: the proxy on HTTP breaks calls of ${back} and passes the rest`, async (context) => {
+      const dir = scratch(context.defer);
+      const { everything } = servers(dir);
+      const ledger = path.join(dir, 'ledger');
+      const script = writeFile(dir, 'script', 'tools/call noexec+iserror:no\ntools/call exec+rpc:-32000\ntools/call sse\n');
+      const command = ['--', everything.settings.command, ...everything.settings.args];
+      const where = back === 'a real child' ? command : ['--url', await startEverything(context)];
+      const args = ['--script', script, '--ledger', ledger, '--key', 'message', ...where];
+      const client = await connectThrough(kind, args, context);
+      assert.ok((await client.listTools()).tools.length >= 10);
+      const echo = (message) => client.callTool(call('echo', { message }));
+      assert.equal(textOf(await echo('m0')), 'no');
+      await assert.rejects(echo('m1'), /made to fail/);
+      assert.equal(textOf(await echo('m2')), 'Echo: m2');
+      assert.equal(textOf(await echo('m3')), 'Echo: m3');
+      assert.deepEqual([0, 1, 2, 3].map((i) => executions(ledger, 'echo', `m${i}`)), [0, 1, 1, 1]);
+      const steps = [];
+      const long = call('trigger-long-running-operation', { duration: 0.2, steps: 2 });
+      const options = { onprogress: ({ progress }) => steps.push(progress) };
+      await (kind === 'sdk 1' ? client.callTool(long, undefined, options) : client.callTool(long, options));
+      assert.deepEqual(steps, [1, 2]);
+    });
+  }
+}
+
+await test('sdk 2 pinned: the proxies speak the modern era where their server does', async (context) => {
+  const standin = spawn(binary, ['chaos', '--http', '0', '--era', 'modern'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  context.defer(() => (standin.kill(), ended(standin)));
+  const [, port] = await collect(standin.stdout).until(/^(\d+)\n/);
+  const child = ['--', binary, 'chaos', '--stdio', '--era', 'modern'];
+  for (const back of [['--url', `http://127.0.0.1:${port}/mcp`], child]) {
+    const script = writeFile(scratch(context.defer), 'script', 'tools/call iserror:boom\n');
+    const client = await connectThrough('sdk 2 pinned', ['--script', script, ...back], context);
+    assert.equal(textOf(await client.callTool(call('read', { key: 'a' }))), 'boom');
+    assert.match(textOf(await client.callTool(call('read', { key: 'a' }))), /^read a #\d+$/);
+  }
+});
+
+await test('the stand-in of a configuration knows keys in an argument, in _meta and in a header, and tells what ran', async (context) => {
+  const config = writeFile(
+    scratch(context.defer),
+    'chaos.yaml',
+    `http: 0
+tools:
+  pay: { idempotencyKey: { argument: token, ttl: 24h } }
+  book: { idempotencyKey: { meta: example/token, ttl: 24h } }
+  ship: { idempotencyKey: { header: Idempotency-Key, ttl: 24h } }
+  brief: { idempotencyKey: { argument: token, ttl: 1ms } }
+  paid: { tells: pay }
+`,
+  );
+  const headers = { 'Idempotency-Key': 'h1' };
+  const child = spawn(binary, ['chaos', '--config', config], { stdio: ['ignore', 'pipe', 'inherit'] });
+  context.defer(() => (child.kill(), ended(child)));
+  const [, port] = await collect(child.stdout).until(/^(\d+)\n/);
+  const client = await connectHttp('sdk 1', new URL(`http://127.0.0.1:${port}/mcp`), { ...context, headers });
+  const number = async (request) => Number(/#(\d+)/.exec(textOf(await client.callTool(request)))[1]);
+  assert.deepEqual((await client.callTool(call('paid', { token: 'a' }))).structuredContent, { happened: false, count: 0 });
+  const first = await number(call('pay', { token: 'a' }));
+  assert.equal(await number(call('pay', { token: 'a' })), first);
+  assert.notEqual(await number(call('pay', { token: 'b' })), first);
+  assert.deepEqual((await client.callTool(call('paid', { token: 'a' }))).structuredContent, { happened: true, count: 1 });
+  const book = (token) => ({ ...call('book'), _meta: { 'example/token': token } });
+  assert.equal(await number(book('x')), await number(book('x')));
+  assert.notEqual(await number(book('x')), await number(book('y')));
+  assert.equal(await number(call('ship')), await number(call('ship')));
+  const brief = await number(call('brief', { token: 'a' }));
+  let later = brief;
+  while (later === brief) later = await number(call('brief', { token: 'a' })); // until it is forgotten
+  await assert.rejects(client.callTool(call('pay', { token: 'a', more: 1 })), /other arguments/);
+});
+
 await test('through wrap, calls of a read-only tool survive what chaos does to them', async (context) => {
   const faults = '--fault=rpc:-32603=15%,exec+rpc:-32000=10%,delay:5=10%';
   const client = await connectStdio('sdk 2', chaos('--stdio', faults, '--seed', '3'), context);
@@ -160,17 +262,23 @@ await test('a proxy ends with its server, and a server with its proxy', async (c
       return true;
     }
   };
+  for (const end = Date.now() + 10000; !gone() && Date.now() < end; ) await new Promise(setImmediate); // a kill takes its time
   assert.ok(gone(), 'the server outlived its proxy');
 });
 
 await test('mistakes are told, with what was probably meant', async (context) => {
-  const config = writeFile(scratch(context.defer), 'chaos.yaml', 'stdio: true\nfaluts: {}\nera: lagacy\nfaults: { rset: 1 }\n');
+  const config = writeFile(scratch(context.defer), 'chaos.yaml', 'stdio: true\nfaluts: {}\nera: lagacy\nfaults: { rset: 1 }\ntools: { charge: { tellz: x },\n  pay: { idempotencyKey: { argumnt: x } } }\n');
   const rows = [
     [['--stido'], /unknown option '--stido'; did you mean '--stdio'\?/],
     [['--stdio', '--fault', 'reest=1'], /--fault: unknown fault 'reest'; did you mean 'reset'\?/],
     [['--stdio', '--script', '/no/such'], /--script: cannot open '\/no\/such'/],
     [['--stdio', '--http', '0'], /exclude each other/],
-    [['--http', '0', '--', 'x'], /on stdio only/],
+    [['--url', 'http://127.0.0.1:1/mcp'], /'--url' needs '--http PORT'/],
+    [['--http', '0', '--url', 'https://x/mcp'], /takes http:\/\/HOST/],
+    [['--http', '0', '--url', 'http://x/mcp', '--', 'x'], /exclude each other/],
+    [['--config', config], /:5:20: error: unknown key 'tellz'; did you mean 'tells'\?/],
+    [['--config', config], /:6:28: error: unknown key 'argumnt'; did you mean 'argument'\?/],
+    [['--config', config], /'idempotencyKey' needs one of argument, meta and header, and a ttl/],
     [['--config', config], /:2:1: error: unknown key 'faluts'; did you mean 'faults'\?/],
     [['--config', config], /:3:1: error: .*not 'lagacy'; did you mean 'legacy'\?/],
     [['--config', config], /:4:11: error: unknown fault 'rset'; did you mean 'reset'\?/],
