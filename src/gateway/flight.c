@@ -470,6 +470,9 @@ bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {
   flight->alone = true;
   flight->until = until;
   watch(flight);
+  char id[HF_CALL_ID_MAX];
+  hf_log_event(gateway->loop->log, HF_LOG_INFO, "call goes on without its client",
+               HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_INT("ms", window / HF_MS(1)));
   if (hf_question_desert(exchange) && exchange->client != gateway->nobody)
     hf_exchange_disown(exchange);
   return true;
