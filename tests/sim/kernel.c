@@ -142,8 +142,10 @@ static void report(struct sim_call *c, const struct hf_call_action *action) {
   struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
   event.report.tool = p->tools[tool];
   event.report.report = *rep;
-  if (rep->permit.holds_slot)
+  if (rep->permit.holds_slot) {
     p->slots--;
+    p->tool_slots[tool]--;
+  }
   sim_check(c->kernel->check, rep->latency < 0 || rep->blame == HF_BLAME_SUCCESS, "a latency of no success", c->number);
   probe_is_back(&p->probe, rep->permit.provider_probe, rep->permit.provider_generation);
   probe_is_back(&p->tool_probes[tool], rep->permit.tool_probe, rep->permit.tool_generation);
@@ -341,10 +343,14 @@ static void check_probe(struct sim_provider *p, struct sim_probe *probe, uint32_
 static void check_grant(struct sim_provider *p, const struct hf_waiter *w, const struct hf_permit *permit) {
   struct sim_check *check = p->kernel->check;
   unsigned tool = tool_number(p, w->tool);
-  p->slots++;
-  sim_check(check, p->slots <= p->kernel->provider_options.max_concurrent, "more permits than slots", p->number);
+  unsigned tool_limit = p->kernel->tool_limit;
   struct hf_provider_view view;
   hf_provider_view(p->provider, &view);
+  p->slots++;
+  p->tool_slots[tool]++;
+  sim_check(check, p->slots <= view.limit, "more permits than slots", p->number);
+  sim_check(check, view.limit <= p->kernel->provider_options.max_concurrent, "a limit beyond its bound", p->number);
+  sim_check(check, tool_limit == 0 || p->tool_slots[tool] <= tool_limit, "more permits than a tool's slots", tool);
   enum hf_breaker_state state = hf_provider_tool_breaker(w->tool)->state;
   sim_check(check, view.breaker == HF_BREAKER_CLOSED || permit->provider_probe, "let through a breaker", p->number);
   sim_check(check, state == HF_BREAKER_CLOSED || permit->tool_probe, "let through a tool's breaker", tool);
@@ -457,6 +463,7 @@ static int init_provider(struct sim_kernel *k, unsigned number) {
     int r = hf_provider_tool_get(p->provider, names[i], &k->tool_breaker, &p->tools[i]);
     if (r < 0)
       return r;
+    hf_provider_tool_limit(p->tools[i], k->tool_limit);
   }
   return 0;
 }
@@ -501,6 +508,8 @@ void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_
   options.targets = targets;
   options.target_count = route_len;
   options.seed = hf_random_next(&kernel->world->random);
+  if (kernel->priorities)
+    options.priority = (unsigned)hf_random_below(&kernel->world->random, HF_PRIORITY_LAST + 1);
   c->offer = offer ? *offer : draw_offer(kernel);
   hf_call_init(&c->call, &options);
   sim_timer_set(kernel->world, &c->arrival, at, fire_arrival);

@@ -77,6 +77,7 @@ struct sim_provider {
   struct sim_probe probe;
   struct sim_probe tool_probes[SIM_TOOLS_MAX];
   unsigned slots; /* permits out that hold one */
+  unsigned tool_slots[SIM_TOOLS_MAX];
   uint64_t firsts;
   uint64_t retries;
 };
@@ -93,6 +94,8 @@ struct sim_kernel {
   struct hf_provider_options provider_options;
   struct hf_breaker_options tool_breaker;
   struct hf_call_options call_options; /* of every call; targets and seed aside */
+  unsigned tool_limit;                 /* of each tool; 0: none */
+  bool priorities;                     /* calls differ in them */
   hf_time hedge_after;                 /* stands in every permit; 0: what the provider says */
   bool queued;                         /* a provider's answer waits in the call's queue */
   struct sim_request *requests;

@@ -49,6 +49,14 @@ static void configure(struct sim_kernel *k, struct sim_world *w) {
     k->call_options.timeout.deadline = HF_MS(between(w, 1, 20000));
   if (sim_world_chance(w, 20))
     k->call_options.hints.deadline = HF_MS(between(w, 1, 30000));
+  k->provider_options.adaptive = sim_world_chance(w, 30);
+  if (sim_world_chance(w, 30))
+    k->provider_options.max_wait = HF_MS(between(w, 1, 5000));
+  if (sim_world_chance(w, 30))
+    k->tool_limit = between(w, 1, 3);
+  if (sim_world_chance(w, 20))
+    k->tool_breaker.slow = HF_MS(between(w, 1, 2000));
+  k->priorities = sim_world_chance(w, 30);
 }
 
 /* Half of the worlds have calls with several providers, and all that goes with it. */
