@@ -25,7 +25,7 @@ enum hf_stage_result hf_cached_before(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   struct hf_str result;
   hf_time age;
-  if (!may_be_cached(exchange) || exchange->tool->cache.ttl == 0 ||
+  if (exchange->replay || !may_be_cached(exchange) || exchange->tool->cache.ttl == 0 ||
       hf_cache_get(&gateway->cache, &exchange->fingerprint, gateway->loop->now, &result, &age) < 0 ||
       age > exchange->tool->cache.ttl || hf_buf_append_str(&exchange->substitute, result) < 0)
     return HF_STAGE_PASS;

@@ -242,8 +242,7 @@ static void call(struct hf_replay_item *item) {
 
 /* Nobody knows when a call ended that could still begin to run, but it was not after it became a letter. */
 static bool has_settled(const struct hf_replay_item *item, hf_time settle_time) {
-  return settle_time != HF_TIME_NEVER &&
-         gateway_of(item)->loop->wall_ms - item->letter.last_ms >= settle_time / HF_MS(1);
+  return gateway_of(item)->loop->wall_ms - item->letter.last_ms >= settle_time / HF_MS(1);
 }
 
 static void on_checked(void *ctx, enum hf_check verdict, struct hf_str text) {

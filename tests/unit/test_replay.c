@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/replay.h"
+#include "gateway/replay_answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,11 +55,6 @@ static void assert_text(struct hf_str text, const char *expected) {
 static void assert_has(const char *text, const char *part) {
   if (!text || !strstr(text, part))
     fail_msg("'%s' is not in %s", part, text ? text : "nothing");
-}
-
-static void assert_lacks(const char *text, const char *part) {
-  if (strstr(text, part))
-    fail_msg("'%s' is in %s", part, text);
 }
 
 static struct hf_letter *letter(size_t i) {
@@ -619,28 +615,75 @@ static void replay__refuses_arguments_that_were_not_kept(void **state) {
   shop_close(&shop);
 }
 
-/* An answer that stands in for a live one is not what the letter's caller had wanted. */
-static void replay__takes_only_a_live_answer(void **state) {
+/* A stored answer is not what the letter's caller had wanted. */
+static void replay__asks_the_server_whatever_is_in_the_cache(void **state) {
   (void)state;
   struct shop shop;
   struct watcher watcher;
   struct fake_reply reply;
   begin(&shop);
-  shop.look->cache.ttl = HF_SECONDS(3600);
-  shop.look->cache.max_stale = HF_SECONDS(3600);
+  hf_cache_limit(&shop.world.gateway->cache, 1 << 20);
+  shop.look->cache.ttl = shop.look->cache.max_stale = HF_SECONDS(3600);
   make_letter(&shop, "look", 1, false, "");
   shop_call(&shop, &shop.ann, &reply, "look", "{\"n\":1}", "");
   upstream_answer(upstream_last(shop.upstream), SHOP_OK("old"));
   reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "look", "{\"n\":1}", "");
+  assert_has(reply.answer, "\"source\":\"cache\"");
+  reply_deinit(&reply);
   start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
-  if (upstream_last(shop.upstream)) {
-    upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "no");
-    world_run(&shop.world, 0);
-  }
+  upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "no");
+  world_run(&shop.world, 0);
   assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
-  assert_lacks(watcher.lines, "\"what\":\"replayed\"");
+  assert_has(watcher.lines, "\"what\":\"failed\",\"why\":\"rejected\"");
   end(&watcher);
   shop_close(&shop);
+}
+
+static void replay__takes_only_a_live_and_whole_answer_for_a_result(void **state) {
+#define RESULT(members, marker) "\"result\":{" members "\"_meta\":{\"dev.holdfast/outcome\":{" marker "}}}"
+  static const struct {
+    const char *answer;
+    bool good;
+    const char *executed;
+    const char *reason;
+  } cases[] = {
+      {RESULT("", "\"source\":\"live\""), true, "yes", ""},
+      {RESULT("\"resultType\":\"complete\",", "\"source\":\"live\""), true, "yes", ""},
+      {RESULT("", "\"source\":\"cache\""), false, "maybe", ""},
+      {RESULT("", "\"source\":\"degraded\",\"reason\":\"timed_out\",\"executed\":\"no\""), false, "no", "timed_out"},
+      {RESULT("", "\"source\":\"live\",\"reason\":\"timed_out\",\"executed\":\"yes\""), false, "yes", "timed_out"},
+      {RESULT("\"isError\":true,", "\"source\":\"live\",\"reason\":\"tool_error\",\"executed\":\"yes\""), false, "yes",
+       "tool_error"},
+      {RESULT("\"isError\":true,", "\"source\":\"live\""), false, "maybe", ""},
+      {RESULT("\"resultType\":\"input_required\",", "\"source\":\"live\""), false, "maybe",
+       "the tool asks for something, and nobody is there to be asked"},
+      {"\"result\":{}", false, "maybe", ""},
+      {"\"error\":{\"code\":-32602,\"message\":\"x\"}", false, "maybe", ""},
+      {"\"error\":{\"code\":-32602,\"message\":\"x\",\"data\":{\"dev.holdfast/outcome\":{\"source\":\"live\","
+       "\"reason\":\"rejected\",\"executed\":\"no\"}}}",
+       false, "no", "rejected"},
+      {RESULT("\"isError\":true,", "\"source\":\"live\",\"reason\":\"x\",\"executed\":\"never\""), false, "maybe", "x"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char text[512];
+    struct hf_message message;
+    struct hf_refusal refusal;
+    struct hf_arena arena;
+    struct hf_replay_verdict verdict;
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":1,%s}", cases[i].answer);
+    assert_int_equal(hf_message_decode_copy(hf_str_from(text), &message, &refusal), 0);
+    hf_arena_init(&arena, 1 << 16);
+    hf_replay_judge(&message, HF_STR("d-1"), &arena, &verdict);
+    if (verdict.good != cases[i].good)
+      fail_msg("%s", text);
+    assert_string_equal(verdict.executed, cases[i].executed);
+    assert_text(verdict.reason, cases[i].reason);
+    assert_false(verdict.buried);
+    hf_arena_deinit(&arena);
+    hf_message_deinit(&message);
+  }
 }
 
 static void replay__keeps_no_result_that_is_too_large(void **state) {
@@ -722,7 +765,8 @@ int main(void) {
       cmocka_unit_test(replay__looks_again_once_the_letter_is_its_own),
       cmocka_unit_test(replay__refuses_contradictions),
       cmocka_unit_test(replay__refuses_arguments_that_were_not_kept),
-      cmocka_unit_test(replay__takes_only_a_live_answer),
+      cmocka_unit_test(replay__asks_the_server_whatever_is_in_the_cache),
+      cmocka_unit_test(replay__takes_only_a_live_and_whole_answer_for_a_result),
       cmocka_unit_test(replay__keeps_no_result_that_is_too_large),
       cmocka_unit_test(replay__survives_any_failed_allocation),
   };
