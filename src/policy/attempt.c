@@ -63,8 +63,8 @@ hf_time hf_attempt_hedge_time(const struct hf_call *call) {
   const struct hf_call_target *t = target_of(call);
   const struct hf_attempt *a = &call->attempt[call->attempt[0].in_flight ? 0 : 1];
   bool both = call->attempt[0].in_flight && call->attempt[1].in_flight;
-  if (!t->hedged || !t->harmless || both || call->hedged || call->acquiring || call->owed ||
-      call->spent >= call->max_attempts || a->permit.hedge_after == HF_TIME_NEVER)
+  if (!t->hedged || !t->harmless || both || call->hedged || call->acquiring || call->spent >= call->max_attempts ||
+      a->permit.hedge_after == HF_TIME_NEVER)
     return HF_TIME_NEVER;
   hf_time at = hf_time_add(a->started, a->permit.hedge_after);
   return hf_time_add(at, HF_LEAST_ATTEMPT) <= call->deadline ? at : HF_TIME_NEVER;

@@ -3,8 +3,10 @@
 #include "base/error.h"
 #include "policy/attempt.h"
 #include "policy/chain.h"
+#include "policy/ending.h"
 #include "policy/jitter.h"
 #include "policy/orders.h"
+#include "policy/reconcile.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -128,68 +130,6 @@ static void lose(struct hf_call *call, struct hf_attempt *a, struct hf_call_acti
   hf_attempt_end(a);
 }
 
-static struct hf_outcome outcome_of(const struct hf_call *call) {
-  return (struct hf_outcome){
-      .end = call->end,
-      .fault = call->fault,
-      .executed = call->executed,
-      .evidence = call->evidence,
-      .provider = call->provider,
-      .attempts = call->attempts,
-      .attempt = call->last_attempt,
-      .elapsed = call->now - call->started,
-      .retry_after = call->evidence.retry_after,
-      .source = call->source,
-      .age = call->age,
-      .letter = call->letter,
-  };
-}
-
-static void finish(struct hf_call *call, struct hf_call_actions *out) {
-  call->state = HF_CALL_STATE_FINISHED;
-  hf_orders_push(call, out, HF_CALL_FINISH)->outcome = outcome_of(call);
-}
-
-/* The last level. The deadline does not cover it: the store has its own time. */
-static void bury(struct hf_call *call, struct hf_call_actions *out) {
-  if (!hf_chain_wants_letter(call)) {
-    finish(call, out);
-    return;
-  }
-  call->state = HF_CALL_STATE_BURYING;
-  call->wake_at = hf_time_add(call->now, HF_CALL_LETTER_WAIT);
-  hf_orders_push(call, out, HF_CALL_DEAD_LETTER)->outcome = outcome_of(call);
-}
-
-/* Nothing live is left: neither an attempt nor a check. */
-static void end_badly(struct hf_call *call, struct hf_call_actions *out) {
-  hf_orders_report_what_was_deferred(call, out);
-  if (!hf_chain_may_degrade(call)) {
-    bury(call, out);
-    return;
-  }
-  call->state = HF_CALL_STATE_DEGRADING;
-  hf_orders_push(call, out, HF_CALL_DEGRADE);
-}
-
-static void start_check(struct hf_call *call, struct hf_call_actions *out) {
-  call->state = HF_CALL_STATE_CHECKING;
-  call->settled_check = call->now >= call->settled_at;
-  call->wake_at = hf_time_min(call->deadline, hf_time_add(call->now, target_of(call)->check_time));
-  hf_orders_push(call, out, HF_CALL_CHECK)->check_by = call->wake_at;
-}
-
-/* That it ran is conclusive at any time, that it did not only after everything has settled: so it waits for that, if
- * the time is there. */
-static void check(struct hf_call *call, struct hf_call_actions *out) {
-  if (call->settled_at > call->now && hf_time_add(call->settled_at, target_of(call)->check_time) <= call->deadline) {
-    call->state = HF_CALL_STATE_SETTLING;
-    call->wake_at = call->settled_at;
-    return;
-  }
-  start_check(call, out);
-}
-
 /* An open breaker is waited for only where nothing better is left; and if several are open, where it is half-open
  * first. */
 static bool may_wait(const struct hf_call *call) {
@@ -255,9 +195,9 @@ static void give_up(struct hf_call *call, enum hf_call_end end, struct hf_call_a
   if (move_on(call, out))
     return;
   if (hf_chain_wants_check(call))
-    check(call, out);
+    hf_reconcile_begin(call, out);
   else
-    end_badly(call, out);
+    hf_ending_begin(call, out);
 }
 
 static void start_attempt(struct hf_call *call, const struct hf_permit *permit, bool new_session,
@@ -319,13 +259,7 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
   struct hf_attempt *other = other_than(call, a);
   if (other)
     lose(call, other, out);
-  finish(call, out);
-}
-
-/* An attempt that may have run has ended: it can begin to run until then. */
-static void note_settling(struct hf_call *call, bool child_dead) {
-  hf_time at = child_dead ? call->now : hf_time_add(call->now, target_of(call)->settle);
-  call->settled_at = hf_time_max(call->settled_at, at);
+  hf_ending_finish(call, out);
 }
 
 static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const struct hf_verdict_row *row,
@@ -364,7 +298,7 @@ static void attempt_failed(struct hf_call *call, struct hf_attempt *a, struct hf
     return;
   }
   if (row.executed != HF_EXECUTED_NO || a->spoke)
-    note_settling(call, evidence.child_dead);
+    hf_reconcile_note_end(call, evidence.child_dead);
   call->evidence = evidence;
   call->fault = row.fault;
   call->provider = call->target;
@@ -591,19 +525,6 @@ static int on_attempt(struct hf_call *call, const struct hf_call_event *event, s
   return 0;
 }
 
-/* The tool did not run: what is known of the attempts there is taken anew. */
-static void disprove(struct hf_call *call) {
-  call->executed = HF_EXECUTED_NO;
-  call->settled_at = 0;
-  for (unsigned i = 0; i < call->target_count; i++) {
-    struct hf_visit *visit = &call->visits[i];
-    if (call->targets[i].server == target_of(call)->server && visit->ran == HF_EXECUTED_MAYBE)
-      visit->ran = HF_EXECUTED_NO;
-    if (visit->ran > call->executed)
-      call->executed = (enum hf_executed)visit->ran;
-  }
-}
-
 static void on_checked(struct hf_call *call, enum hf_check said, struct hf_call_actions *out) {
   if (call->state != HF_CALL_STATE_CHECKING)
     return;
@@ -611,34 +532,15 @@ static void on_checked(struct hf_call *call, enum hf_check said, struct hf_call_
     raise_executed(call, HF_EXECUTED_YES);
     hf_orders_report_what_was_deferred(call, out);
     call->end = HF_CALL_END_CHECKED;
-    finish(call, out);
+    hf_ending_finish(call, out);
   } else if (said == HF_CHECK_DID_NOT_RUN && call->settled_check) {
     enum hf_call_end end = call->end;
-    disprove(call);
+    hf_reconcile_disprove(call);
     if (hf_fault_row(call->fault)->repeat != HF_REPEAT_TRANSIENT || !plan_retry(call, call->evidence.retry_after, &end))
       give_up(call, end, out);
   } else {
-    end_badly(call, out);
+    hf_ending_begin(call, out);
   }
-}
-
-static void on_degraded(struct hf_call *call, const struct hf_call_degraded *degraded, struct hf_call_actions *out) {
-  if (call->state != HF_CALL_STATE_DEGRADING)
-    return;
-  if (degraded->source == HF_SOURCE_LIVE) {
-    bury(call, out);
-    return;
-  }
-  call->source = degraded->source;
-  call->age = degraded->age;
-  finish(call, out);
-}
-
-static void on_letter_done(struct hf_call *call, bool written, struct hf_call_actions *out) {
-  if (call->state != HF_CALL_STATE_BURYING)
-    return;
-  call->letter = written ? HF_LETTER_WRITTEN : HF_LETTER_FAILED;
-  finish(call, out);
 }
 
 /* Our own deadline is a timeout of the tool if it had time enough; the caller's own is nobody's fault. */
@@ -669,7 +571,7 @@ static void stop(struct hf_call *call, enum hf_call_end end, struct hf_call_acti
   }
   call->end = end;
   call->fault = late ? HF_FAULT_DEADLINE : HF_FAULT_CANCELLED;
-  end_badly(call, out);
+  hf_ending_begin(call, out);
 }
 
 /* What was not out yet would come under a key that nobody remembers. */
@@ -746,19 +648,19 @@ static void on_timer(struct hf_call *call, struct hf_call_actions *out) {
     break;
   case HF_CALL_STATE_SETTLING:
     if (call->now >= call->deadline)
-      end_badly(call, out);
+      hf_ending_begin(call, out);
     else
-      start_check(call, out);
+      hf_reconcile_check(call, out);
     break;
   case HF_CALL_STATE_CHECKING:
     hf_orders_push(call, out, HF_CALL_ABORT_CHECK);
-    end_badly(call, out);
+    hf_ending_begin(call, out);
     break;
   case HF_CALL_STATE_DEGRADING:
-    bury(call, out);
+    hf_ending_bury(call, out);
     break;
   case HF_CALL_STATE_BURYING:
-    on_letter_done(call, false, out);
+    hf_ending_letter_done(call, false, out);
     break;
   case HF_CALL_STATE_NEW:
   case HF_CALL_STATE_FINISHED:
@@ -805,10 +707,10 @@ int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_tim
     on_checked(call, event->check, out);
     break;
   case HF_CALL_DEGRADED:
-    on_degraded(call, &event->degraded, out);
+    hf_ending_degraded(call, &event->degraded, out);
     break;
   case HF_CALL_LETTER_DONE:
-    on_letter_done(call, event->letter_written, out);
+    hf_ending_letter_done(call, event->letter_written, out);
     break;
   }
   return 0;

@@ -706,6 +706,27 @@ static void call__attempts_are_each_targets_own(void **state) {
   assert_int_equal(outcome(&f)->provider, 1);
 }
 
+static void call__session_is_renewed_once_at_each_target(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct hf_evidence lost = http(404, -1);
+  struct fixture f;
+  lost.carried_session = true;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, lost, 0);
+  assert_true(f.acts.items[0].start.new_session);
+  faulted(&f, 1, http(401, -1), 0);
+  grant(&f, 0);
+  faulted(&f, 2, lost, 0);
+  ASSERT_ACTIONS(&f, HF_CALL_START_ATTEMPT);
+  assert_at(&f, 0, HF_CALL_START_ATTEMPT, 1);
+  assert_true(f.acts.items[0].start.new_session);
+  faulted(&f, 3, lost, 0);
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_SESSION_LOST, HF_EXECUTED_NO, 4);
+}
+
 static void call__hints_bound_all_targets_together(void **state) {
   (void)state;
   static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
@@ -1259,6 +1280,34 @@ static void call__check_after_the_last_attempt_moves_on_or_ends(void **state) {
   }
 }
 
+/* The first endpoint has no check of its own, so that nobody knows how long a request there can take. */
+static void call__what_may_still_run_at_another_endpoint_is_not_disproved(void **state) {
+  (void)state;
+  for (int harmless = 0; harmless < 2; harmless++) {
+    struct hf_call_target targets[] = {
+        {.safety = HF_SAFETY_KEYED, .keyed_until = HF_MS(10)},
+        {.safety = HF_SAFETY_KEYED, .keyed_until = HF_MS(10), .check_time = HF_SECONDS(5)},
+    };
+    if (harmless)
+      targets[0] = (struct hf_call_target)HARMLESS(1);
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    o.retry.attempts = 1;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_MS(1));
+    assert_at(&f, 1, HF_CALL_ACQUIRE, 1);
+    grant(&f, HF_MS(2));
+    sent(&f, 1, true, HF_MS(3));
+    faulted(&f, 1, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_MS(20));
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_CHECK);
+    say(&f, HF_CHECK_DID_NOT_RUN, HF_MS(30));
+    assert_outcome(&f, harmless ? HF_CALL_END_ATTEMPTS : HF_CALL_END_UNSAFE, HF_FAULT_BROKE, HF_EXECUTED_MAYBE, 2);
+    assert_int_equal(f.call.visits[1].ran, harmless ? HF_EXECUTED_NO : HF_EXECUTED_MAYBE);
+  }
+}
+
 static void call__conflict_is_checked_and_not_repeated(void **state) {
   (void)state;
   struct hf_call_target target = checked(0);
@@ -1588,6 +1637,7 @@ int main(void) {
       cmocka_unit_test(call__same_seed_same_pauses),
       cmocka_unit_test(call__moves_on_only_where_no_effect_can_happen_twice),
       cmocka_unit_test(call__attempts_are_each_targets_own),
+      cmocka_unit_test(call__session_is_renewed_once_at_each_target),
       cmocka_unit_test(call__hints_bound_all_targets_together),
       cmocka_unit_test(call__refusal_costs_nothing_while_a_target_is_left),
       cmocka_unit_test(call__last_target_is_tried_again_after_a_full_queue),
@@ -1609,6 +1659,7 @@ int main(void) {
       cmocka_unit_test(call__check_says_what_became_of_a_lost_answer),
       cmocka_unit_test(call__check_that_is_not_answered_is_given_up),
       cmocka_unit_test(call__check_after_the_last_attempt_moves_on_or_ends),
+      cmocka_unit_test(call__what_may_still_run_at_another_endpoint_is_not_disproved),
       cmocka_unit_test(call__conflict_is_checked_and_not_repeated),
       cmocka_unit_test(call__time_for_the_check_is_kept),
       cmocka_unit_test(call__no_check_without_time_for_one),
