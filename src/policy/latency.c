@@ -34,10 +34,9 @@ static void halve(struct hf_latency *latency) {
 static void forget(struct hf_latency *latency, hf_time now) {
   if (latency->total >= MOST)
     halve(latency);
-  for (; now - latency->halved >= FORGETS_EVERY && latency->total > 0; latency->halved += FORGETS_EVERY)
+  for (; now - latency->last >= FORGETS_EVERY && latency->total > 0; latency->last += FORGETS_EVERY)
     halve(latency);
-  if (latency->total == 0)
-    latency->halved = now;
+  latency->last = hf_time_max(latency->last, now);
 }
 
 void hf_latency_add(struct hf_latency *latency, hf_time took, hf_time now) {

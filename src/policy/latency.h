@@ -16,7 +16,7 @@ struct hf_latency {
   uint16_t buckets[HF_LATENCY_BUCKETS];
   uint16_t total;
   uint16_t unread; /* counted since `p95` was worked out */
-  hf_time halved;  /* when it last forgot for its age */
+  hf_time last;    /* answer's time */
   hf_time p95;     /* kept, for every permit carries it */
 };
 
