@@ -253,7 +253,8 @@ static void tell_ended(struct telling *t) {
         seconds(t->step->ms));
   else
     say(t, "%s", words[t->step->detail]);
-  if (t->step->fault != HF_FAULT_NONE)
+  bool said = t->step->detail == HF_CALL_END_UNSAFE || t->step->detail == HF_CALL_END_CHECKED;
+  if (t->step->fault != HF_FAULT_NONE && !said)
     say(t, "; %s", executed_words((enum hf_executed)t->step->executed));
 }
 

@@ -256,7 +256,10 @@ static void trace__steps_beyond_the_limit_are_counted_and_the_end_has_its_place(
     count++;
   assert_int_equal(count, HF_TRACE_STEPS_MAX);
   assert_has(text, "\"dropped\":38}");
-  assert_has(text, "\"what\":\"ended\",\"fault\":\"connection_lost\"");
+  assert_has(
+      text,
+      "\"what\":\"ended\",\"fault\":\"connection_lost\",\"executed\":\"no\",\"why\":\"it failed: all attempts that "
+      "the policy allows were made; the tool cannot have run\"}");
 }
 
 static void trace__notes_and_names_are_cut_at_a_character(void **state) {
