@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "daemon/alert.h"
 #include "daemon/console.h"
 #include "daemon/control.h"
 #include "daemon/loop.h"
@@ -37,6 +38,7 @@ struct hf_app {
   struct hf_factory *factory;
   struct hf_gateway *gateway;
   struct hf_store *store;
+  struct hf_alerts *alerts;
   struct hf_console *console;
   struct hf_control *control;
   struct hf_front_http *http;
@@ -105,6 +107,8 @@ static int reload(void *context, struct hf_error *reterr) {
     hf_front_http_reload(app->http, settings);
   if (app->store && hf_store_reload(app->store, &settings->store) < 0)
     hf_log_event(app->log, HF_LOG_WARN, "the store keeps its old settings", HF_LOG_STR("file", hf_str_from(path)));
+  if (app->alerts && hf_alerts_reload(app->alerts, &settings->alerts) < 0)
+    hf_log_event(app->log, HF_LOG_WARN, "alerts go where they went", HF_LOG_STR("file", hf_str_from(path)));
   hf_log_set(app->log, settings->log_level, settings->log_format);
   if (moved && app->http)
     hf_log_event(app->log, HF_LOG_WARN, "the new listen address takes effect at the next start",
@@ -191,6 +195,19 @@ static void start_store(struct hf_app *app) {
                  HF_LOG_STR("path", hf_str_from(path ? path : "")), HF_LOG_STR("reason", hf_str_from(error.text)));
 }
 
+/* Without them letters are kept all the same. */
+static void start_alerts(struct hf_app *app) {
+  const struct hf_alerts_options options = {
+      .uv = &app->uv, .loop = &app->loop, .store = app->store, .settings = &app->settings->alerts};
+  if (!app->store)
+    return;
+  int r = hf_alerts_new(&options, &app->alerts);
+  if (r < 0)
+    hf_log_event(app->log, HF_LOG_ERROR, "no alerts", HF_LOG_STR("reason", hf_str_from(hf_err_text(r))));
+  else
+    hf_gateway_hear_news(app->gateway, hf_alerts_news, app->alerts);
+}
+
 static void on_client_gone(void *context) {
   begin_end(context, "the client closed its end");
 }
@@ -274,6 +291,7 @@ static int start(struct hf_app *app, struct hf_error *reterr) {
   if (r < 0)
     return hf_error_set(reterr, r, "cannot start: %s", hf_err_text(r));
   start_store(app);
+  start_alerts(app);
   app->console = hf_console_new(app->gateway, reload, app);
   if (!app->console)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
@@ -345,6 +363,7 @@ void hf_app_free(struct hf_app *app) {
   hf_front_http_free(app->http);
   hf_front_stdio_free(app->stdio);
   hf_gateway_free(app->gateway);
+  hf_alerts_free(app->alerts);
   hf_store_free(app->store);
   hf_factory_free(app->factory);
   hf_reaper_free(app->reaper);

@@ -96,8 +96,16 @@ static void take_cached(void *ctx, const struct hf_cached *cached) {
 }
 
 static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
+  struct hf_gateway *gateway = ctx;
   if (news == HF_NEWS_RECOVERED)
-    hf_lost_recovered(ctx, letter);
+    hf_lost_recovered(gateway, letter);
+  if (gateway->hear)
+    gateway->hear(gateway->hear_ctx, news, letter);
+}
+
+void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, void *ctx) {
+  gateway->hear = hear;
+  gateway->hear_ctx = ctx;
 }
 
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {

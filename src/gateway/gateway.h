@@ -47,6 +47,8 @@ struct hf_gateway {
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
   struct hf_store *store;   /* borrowed; NULL: there is none */
+  hf_store_news_fn *hear;   /* who hears its news besides, or NULL */
+  void *hear_ctx;
   struct hf_cache cache;
   struct hf_keys keys;
   struct hf_flights *flights;
@@ -79,6 +81,9 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
 
 /* Gives it what outlives it, before anything else; without one nothing does. Borrowed. */
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store);
+
+/* Lets somebody else hear what the store tells. NULL: nobody. */
+void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, void *ctx);
 
 /* Starts what is to be started at once. */
 void hf_gateway_start(struct hf_gateway *gateway);

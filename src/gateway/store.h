@@ -152,6 +152,7 @@ enum hf_store_news {
   HF_NEWS_QUARANTINED, /* it came back too often */
   HF_NEWS_EXPIRING,    /* retention removes it within a day */
   HF_NEWS_EXPIRED,     /* retention has removed it */
+  HF_NEWS_URGENT,      /* we wrote it, new or come back, and its priority is HF_PRIORITY_FIRST */
 };
 
 typedef void hf_store_news_fn(void *ctx, enum hf_store_news news, const struct hf_letter *letter);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "policy/classify.h"
+#include "policy/permit.h"
 #include "store/database_state.h"
 
 #include <assert.h>
@@ -198,6 +199,8 @@ int hf_database_add_letter(struct hf_database *db, const struct hf_letter *lette
 int hf_database_bury(struct hf_database *db, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX]) {
   int64_t row;
   int r = hf_database_add_letter(db, letter, id, &row);
+  if (r == 0 && letter->priority == HF_PRIORITY_FIRST)
+    hf_database_tell(db, HF_NEWS_URGENT, row);
   return r == 0 && letter->call.ptr ? hf_database_settle(db, letter->call) : r;
 }
 
