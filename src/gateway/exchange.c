@@ -8,7 +8,7 @@
 #include "gateway/subscription.h"
 #include "mcp/compose.h"
 
-enum { EXCHANGE_ARENA_MAX = 1 << 20, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };
+enum { EXCHANGE_ARENA_MAX = HF_MESSAGE_BYTES_MAX, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };
 
 static void timer_due(struct hf_timer *timer) {
   struct hf_exchange *exchange = HF_CONTAINER_OF(timer, struct hf_exchange, timer);

@@ -38,6 +38,7 @@ struct hf_target_tool {
   enum hf_safety safety;
   unsigned server; /* equal for the endpoints of one server */
   struct hf_param_headers headers;
+  struct hf_str arguments; /* raw, what is sent to it in place of the caller's, once that is known */
   const struct hf_policy *policy;
   char *principal;                         /* owned; of one that was disowned, else NULL */
   const struct hf_tool_settings *tool;     /* never NULL once there is an instance */

@@ -192,13 +192,22 @@ static int map_arguments(struct hf_exchange *exchange, const struct hf_target_to
   return r;
 }
 
+/* Every attempt at a target sends the same. */
+static int make_arguments(struct hf_exchange *exchange, struct hf_target_tool *target, struct hf_str *ret_raw) {
+  *ret_raw = target->arguments;
+  int r = ret_raw->ptr ? 0 : map_arguments(exchange, target, ret_raw);
+  if (r == 0 && !target->arguments.ptr)
+    r = hf_key_put_argument(exchange, target, ret_raw);
+  if (r == 0)
+    target->arguments = *ret_raw;
+  return r;
+}
+
 static int send_request(struct hf_live *live, const struct hf_call_action *action) {
   struct hf_exchange *exchange = live->exchange;
   struct hf_instance *instance = live->target->instance;
   struct hf_str arguments;
-  int r = map_arguments(exchange, live->target, &arguments);
-  if (r == 0)
-    r = hf_key_put_argument(exchange, live->target, &arguments);
+  int r = make_arguments(exchange, live->target, &arguments);
   if (r < 0)
     return r;
   exchange->sent_arguments = arguments;

@@ -122,6 +122,36 @@ static void key__arguments_are_made_where_there_are_none(void **state) {
   shop_close(&shop);
 }
 
+static void key__has_room_in_large_arguments(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64], again[64];
+  size_t size = 3 << 20;
+  char *text = malloc(size + 512);
+  if (!text)
+    abort();
+  int n = sprintf(text, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__order\","
+                        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                        "\"io.modelcontextprotocol/clientCapabilities\":{}},\"arguments\":{\"x\":\"");
+  memset(text + n, 'x', size);
+  strcpy(text + n + size, "\"}}}");
+  shop_open(&shop, NULL);
+  client_send(&shop.world, &shop.ann, &reply, text);
+  shop_key_sent(last(&shop), key);
+  assert_int_equal(strlen(key), 36);
+  upstream_handed_over(last(&shop));
+  upstream_fail(last(&shop), HF_EVIDENCE_BROKE);
+  world_run(&shop.world, HF_SECONDS(1));
+  shop_key_sent(last(&shop), again);
+  assert_string_equal(key, again);
+  upstream_answer(last(&shop), SHOP_OK("ordered"));
+  assert_non_null(strstr(reply.answer, "ordered"));
+  free(text);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void key__arguments_without_a_place_for_it_make_the_call_unsafe(void **state) {
   (void)state;
   struct shop shop;
@@ -501,6 +531,7 @@ int main(void) {
       cmocka_unit_test(key__the_callers_own_wins),
       cmocka_unit_test(key__goes_where_the_tool_takes_it),
       cmocka_unit_test(key__arguments_are_made_where_there_are_none),
+      cmocka_unit_test(key__has_room_in_large_arguments),
       cmocka_unit_test(key__arguments_without_a_place_for_it_make_the_call_unsafe),
       cmocka_unit_test(key__with_other_arguments_it_is_refused),
       cmocka_unit_test(key__repeated_it_returns_the_recorded_result),
