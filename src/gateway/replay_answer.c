@@ -61,7 +61,8 @@ static struct hf_str find_marker(const struct hf_message *answer, struct hf_aren
 /* Only a live and complete result without isError is what the letter's caller had wanted. Whatever does not say of
  * itself whether the tool ran may have run it. */
 void hf_replay_judge(const struct hf_message *answer, struct hf_str letter_id, struct hf_arena *arena,
-                     struct hf_replay_verdict *v) {
+                     struct hf_replay_verdict *ret_verdict) {
+  struct hf_replay_verdict *v = ret_verdict;
   *v = (struct hf_replay_verdict){0};
   struct hf_str marker = find_marker(answer, arena);
   if (marker.ptr)
