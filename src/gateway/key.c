@@ -257,8 +257,6 @@ enum hf_stage_result hf_key_before(struct hf_exchange *exchange) {
   const struct hf_key_settings *settings = &target->tool->key;
   struct hf_str given = {NULL, 0};
   int r = hf_key_read_given(exchange, settings, &given);
-  if (exchange->replay && exchange->key.ptr)
-    return hf_exchange_identify(exchange) ? use_given(exchange) : HF_STAGE_PASS;
   if (r == HF_ERR_INVALID)
     return refuse(exchange, HF_FAULT_REJECTED,
                   HF_STR("The idempotency key cannot be used: it must be a string of at most 1024 bytes (where it "

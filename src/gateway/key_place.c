@@ -68,6 +68,12 @@ static int read_hint(struct hf_exchange *exchange, struct hf_str *ret_key) {
   int r = HF_ERR_NOTFOUND;
   if (read_object(hf_message_raw(&exchange->request, HF_FIELD_META_CALL), &scan, &doc))
     r = read_key(exchange, &doc, HF_STR("idempotencyKey"), ret_key);
+  /* The replay of a letter says how old its key is; nobody else is believed. */
+  uint32_t node;
+  int64_t first_ms;
+  if (r == 0 && exchange->replay && hf_json_member(&doc, 0, HF_STR("keyFirstMs"), &node) == 0 &&
+      hf_json_int64(hf_json_span(&doc, node), &first_ms) == 0)
+    exchange->key_first_ms = first_ms;
   hf_json_scan_deinit(&scan);
   return r;
 }

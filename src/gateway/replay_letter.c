@@ -199,6 +199,8 @@ static int write_request(const struct hf_replay_item *item, struct hf_buf *out) 
   hf_json_write_member_int(&w, "priority", HF_PRIORITY_LAST);
   if (item->key.ptr)
     hf_json_write_member_str(&w, "idempotencyKey", item->key);
+  if (item->key.ptr && hf_str_equal(item->key, item->letter.key))
+    hf_json_write_member_int(&w, "keyFirstMs", item->letter.first_ms);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
@@ -466,6 +468,7 @@ static void on_row(void *ctx, const struct hf_letter *letter) {
       .executed = copied(item, letter->executed, &good),
       .arguments = copied(item, letter->arguments, &good),
       .key = copied(item, letter->key, &good),
+      .first_ms = letter->first_ms,
       .last_ms = letter->last_ms,
       .replays = letter->replays,
       .count = letter->count,

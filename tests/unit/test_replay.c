@@ -248,6 +248,26 @@ static void replay__believes_no_check_before_the_time_to_settle_has_passed(void 
   shop_close(&shop);
 }
 
+static void replay__trusts_a_key_no_longer_than_the_server_does(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.order->key.ttl = HF_SECONDS(100);
+  make_letter(&shop, "order", 1, false, "");
+  world_run(&shop.world, HF_SECONDS(99));
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_int_equal(shop_count(&shop), 2);
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  upstream_handed_over(ref);
+  world_run(&shop.world, HF_SECONDS(2));
+  upstream_fail(ref, HF_EVIDENCE_BROKE);
+  world_run(&shop.world, HF_SECONDS(10));
+  assert_int_equal(shop_count(&shop), 2); /* its key is older than the replay */
+  end(&watcher);
+  shop_close(&shop);
+}
+
 static void replay__keeps_the_key_and_a_patch_makes_a_new_one(void **state) {
   (void)state;
   struct shop shop;
@@ -751,6 +771,7 @@ int main(void) {
       cmocka_unit_test(replay__asks_the_status_check_and_does_what_it_proves),
       cmocka_unit_test(replay__believes_no_check_before_the_time_to_settle_has_passed),
       cmocka_unit_test(replay__keeps_the_key_and_a_patch_makes_a_new_one),
+      cmocka_unit_test(replay__trusts_a_key_no_longer_than_the_server_does),
       cmocka_unit_test(replay__a_dry_run_tells_and_does_nothing),
       cmocka_unit_test(replay__takes_as_many_at_once_as_it_may_the_oldest_first),
       cmocka_unit_test(replay__keeps_its_pace),
