@@ -69,8 +69,6 @@ static void flight_free(struct hf_flight *flight) {
   hf_free(flight);
 }
 
-/* --- its turns --- */
-
 /* It is looked at once this turn of the loop is over, and then when its time comes. */
 static void watch(struct hf_flight *flight) {
   struct hf_flights *flights = flight->flights;
@@ -231,8 +229,6 @@ void hf_flight_client_closed(struct hf_client *client) {
       hf_exchange_cancel(flight->leader);
   }
 }
-
-/* --- the stage --- */
 
 /* Which calls share an answer: those whose effect must not happen twice, unless that is switched off; those whose
  * answer may be an old one anyway; and those that say by their key that they are the same. What answers a question of
@@ -432,8 +428,6 @@ void hf_flight_progress(struct hf_exchange *exchange, const struct hf_message *m
     hf_pieces_deinit(&text);
   }
 }
-
-/* --- leaving --- */
 
 /* Before that it can still be taken back, as the client wants it that goes. */
 static bool may_have_run(struct hf_exchange *exchange) {

@@ -33,7 +33,7 @@ static void on_written(struct hf_store_wait *wait, int error, struct hf_str id) 
   hf_pipeline_go_on(exchange);
 }
 
-static void forget_wait(struct hf_exchange *exchange) {
+void hf_intent_stop_waiting(struct hf_exchange *exchange) {
   struct hf_store *store = exchange->client->gateway->store;
   if (exchange->store_waits)
     store->ops->forget(store, &exchange->store_wait);
@@ -41,7 +41,7 @@ static void forget_wait(struct hf_exchange *exchange) {
 }
 
 static void on_slow(struct hf_exchange *exchange) {
-  forget_wait(exchange);
+  hf_intent_stop_waiting(exchange);
   hf_intent_complain(exchange->client->gateway, HF_STR("intent"), HF_ERR_TIMEOUT);
   hf_pipeline_go_on(exchange);
 }
@@ -92,7 +92,7 @@ void hf_intent_landed(struct hf_exchange *exchange, const struct hf_message *res
 }
 
 void hf_intent_left(struct hf_exchange *exchange) {
-  forget_wait(exchange);
+  hf_intent_stop_waiting(exchange);
   if (exchange->intended)
     settle(exchange);
 }

@@ -19,6 +19,9 @@ void hf_intent_landed(struct hf_exchange *exchange, const struct hf_message *res
                       const struct hf_outcome *outcome);
 void hf_intent_left(struct hf_exchange *exchange);
 
+/* The store's answer to this exchange is not wanted any more. */
+void hf_intent_stop_waiting(struct hf_exchange *exchange);
+
 /* The store did not take something: logged, but once a minute at most. */
 void hf_intent_complain(struct hf_gateway *gateway, struct hf_str what, int error);
 

@@ -140,13 +140,6 @@ static enum hf_stage_result answer_recorded(struct hf_exchange *exchange, const 
   return HF_STAGE_ENDED;
 }
 
-static void forget_wait(struct hf_exchange *exchange) {
-  struct hf_store *store = exchange->client->gateway->store;
-  if (exchange->store_waits)
-    store->ops->forget(store, &exchange->store_wait);
-  exchange->store_waits = false;
-}
-
 static void on_noted(struct hf_store_wait *wait, int error, struct hf_str id) {
   (void)id;
   struct hf_exchange *exchange = HF_CONTAINER_OF(wait, struct hf_exchange, store_wait);
@@ -163,7 +156,7 @@ static void on_noted(struct hf_store_wait *wait, int error, struct hf_str id) {
 }
 
 static void on_slow(struct hf_exchange *exchange) {
-  forget_wait(exchange);
+  hf_intent_stop_waiting(exchange);
   hf_intent_complain(exchange->client->gateway, HF_STR("key"), HF_ERR_TIMEOUT);
   hf_pipeline_go_on(exchange);
 }
