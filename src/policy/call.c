@@ -356,7 +356,6 @@ static void on_granted(struct hf_call *call, const struct hf_permit *permit, str
   }
   call->acquiring = false;
   struct hf_visit *visit = visit_of(call);
-  visit->shut = false;
   if (!hf_chain_is_safe(call, call->target, call->now)) { /* the key has expired while it waited */
     hf_orders_hand_back(call, call->target, permit, out);
     if (call->state == HF_CALL_STATE_ACQUIRING)

@@ -850,6 +850,45 @@ static void call__returns_to_a_breaker_that_its_own_repeats_opened(void **state)
   assert_int_equal(outcome(&f)->provider, 0);
 }
 
+static void call__waits_for_half_open_only_where_it_may_run(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(IDEMPOTENT, 0), OF(IDEMPOTENT, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(10), HF_EVIDENCE_NONE, 0);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0); /* what ran at the second must not run at the first */
+  timer(&f, HF_MS(500));
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, HF_MS(500));
+  assert_at(&f, 1, HF_CALL_ACQUIRE, 1);
+  assert_true(f.call.waiter.may_wait);
+}
+
+static void call__attempt_is_cut_for_the_next_target(void **state) {
+  (void)state;
+  static const struct row {
+    struct hf_call_target first, second;
+    hf_time due;
+  } rows[] = {
+      {HARMLESS(0), HARMLESS(1), HF_SECONDS(20)},
+      {OF(KEYED, 0), OF(KEYED, 0), HF_SECONDS(20)},
+      {OF(IDEMPOTENT, 0), OF(IDEMPOTENT, 1), HF_SECONDS(55)}, /* which could not take over */
+      {OF(UNSAFE, 0), OF(UNSAFE, 1), HF_SECONDS(55)},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct hf_call_target targets[] = {rows[i].first, rows[i].second};
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    o.retry.attempts = 1;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    assert_int_equal(hf_call_deadline(&f.call), rows[i].due);
+  }
+}
+
 static struct hf_call_options keyed(struct hf_call_target *target, hf_time until) {
   *target = (struct hf_call_target){.safety = HF_SAFETY_KEYED, .keyed_until = until};
   struct hf_call_options o = chain(target, 1);
@@ -1643,6 +1682,8 @@ int main(void) {
       cmocka_unit_test(call__last_target_is_tried_again_after_a_full_queue),
       cmocka_unit_test(call__all_open_it_waits_where_half_open_comes_first),
       cmocka_unit_test(call__returns_to_a_breaker_that_its_own_repeats_opened),
+      cmocka_unit_test(call__waits_for_half_open_only_where_it_may_run),
+      cmocka_unit_test(call__attempt_is_cut_for_the_next_target),
       cmocka_unit_test(call__key_is_trusted_until_the_server_forgets_it),
       cmocka_unit_test(call__repeat_under_a_key_must_be_out_in_time),
       cmocka_unit_test(call__first_answer_of_two_wins),
