@@ -187,7 +187,7 @@ struct hf_outcome {
   struct hf_evidence evidence; /* behind `fault` */
   unsigned provider;           /* target index of the last attempt (or refusal) */
   unsigned attempts;           /* how many were started */
-  unsigned attempt;      /* index of the last one, valid if attempts > 0: whose answer to pass on, if it had one */
+  unsigned attempt;      /* index of the one it ends with, if attempts > 0: whose answer to pass on, if it had one */
   hf_time elapsed;       /* since the start, waiting for people included */
   hf_time retry_after;   /* when a later call may do better; negative if unknown */
   enum hf_source source; /* of the answer; not live: `fault` and `end` say why the live one failed */
