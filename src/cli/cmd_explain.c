@@ -111,20 +111,22 @@ static int ask_gateway(const struct hf_args *args, bool json) {
 
 struct search {
   struct hf_str call;
+  struct hf_str quoted; /* as it stands in JSON */
   struct hf_letter_view view;
   bool json;
   bool found;
 };
 
-/* Later replays are calls of their own, which the letter's history names. */
-static bool knows_call(const struct hf_letter *letter, struct hf_str call) {
-  return hf_str_equal(letter->call, call) ||
-         (letter->history.ptr && memmem(letter->history.ptr, letter->history.len, call.ptr, call.len));
+/* A letter has the call of its last replay; its history names those before. */
+static bool knows_call(const struct hf_letter *letter, const struct search *search) {
+  return hf_str_equal(letter->call, search->call) ||
+         (letter->history.ptr &&
+          memmem(letter->history.ptr, letter->history.len, search->quoted.ptr, search->quoted.len));
 }
 
 static void look_at(void *ctx, const struct hf_letter *letter) {
   struct search *search = ctx;
-  if (search->found || !knows_call(letter, search->call))
+  if (search->found || !knows_call(letter, search))
     return;
   search->found = true;
   if (!search->json) {
@@ -171,6 +173,9 @@ int hf_cmd_explain(const struct hf_args *args) {
                        "explain: '%.60s' is no id of a call; they look like c-1a2b3c, and stand in the log "
                        "and in _meta[\"dev.holdfast/outcome\"] of answers",
                        args->rest[0]);
+  char quoted[HF_CALL_ID_MAX + sizeof "\"\""];
+  int n = snprintf(quoted, sizeof quoted, "\"%.*s\"", HF_STR_FMT(search.call));
+  search.quoted = (struct hf_str){quoted, n > 0 ? (size_t)n : 0};
   int exit_code = ask_gateway(args, search.json);
   if (exit_code != HF_EXIT_FAILED && exit_code != HF_EXIT_UNAVAILABLE)
     return exit_code;

@@ -200,7 +200,7 @@ static int begin_watch(struct watch *watch) {
 static int watch_until_interrupted(struct watch *watch, struct hf_interrupt *interrupt) {
   int64_t version = hf_database_version(watch->dlq->database);
   int r = begin_watch(watch);
-  if (r == 0 && !watch->json)
+  if (r == 0)
     (void)fputs("Watching for letters that come from now on; Ctrl-C ends it.\n", stderr);
   (void)fflush(stdout);
   while (r == 0 && !ferror(stdout) && !hf_interrupt_wait(interrupt, WATCH_EVERY_MS)) {

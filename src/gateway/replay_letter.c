@@ -72,6 +72,8 @@ static struct hf_str history(struct hf_replay_item *item, const char *what, bool
   hf_json_write_member_str(&w, "what", hf_str_from(what));
   hf_json_write_member_str(&w, "by", options->by.ptr ? options->by : HF_STR("operator"));
   hf_json_write_member_str(&w, "call", hf_outcome_id_of(item->number, call));
+  if (first && item->letter.call.ptr)
+    hf_json_write_member_str(&w, "callBefore", item->letter.call);
   if (first && options->executed_no)
     hf_json_write_member_str(&w, "executedBefore", item->letter.executed);
   if (first && options->patch.ptr)
@@ -461,6 +463,7 @@ static void on_row(void *ctx, const struct hf_letter *letter) {
   }
   item->letter = (struct hf_letter){
       .id = hf_str_from(item->id),
+      .call = copied(item, letter->call, &good),
       .principal = copied(item, letter->principal, &good),
       .tool = copied(item, letter->tool, &good),
       .route = copied(item, letter->route, &good),
