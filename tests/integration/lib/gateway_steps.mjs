@@ -2,7 +2,8 @@
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { collect, ended } from '../../lib/gateway.mjs';
+import { checkSanitizers, collect, ended, eventually } from '../../lib/gateway.mjs';
+import { mismatch } from './template.mjs';
 
 function get(address, path) {
   const [host, port] = address.split(':');
@@ -15,6 +16,18 @@ function get(address, path) {
     });
     request.on('error', reject);
   });
+}
+
+// Runs the program with the case's configuration, until it ends.
+async function run(stage, args) {
+  const [, ...config] = stage.command();
+  const child = stage.spawn([...args.map((word) => stage.fill(word)), ...config], 'ignore');
+  const out = collect(child.stdout);
+  const err = collect(child.stderr);
+  const exit = await ended(child);
+  await Promise.all([out.end, err.end]);
+  checkSanitizers(err.text);
+  return { exit, out: out.text, text: `${out.text}${err.text}` };
 }
 
 export const gatewaySteps = {
@@ -48,12 +61,18 @@ export const gatewaySteps = {
   },
   // command EXIT PATTERN ARGS…: runs the program with the case's configuration
   command: async (gateway, stage, exit, pattern, ...args) => {
-    const [, ...config] = stage.command();
-    const child = stage.spawn([...args, ...config], 'ignore');
-    const out = collect(child.stdout);
-    const err = collect(child.stderr);
-    const got = await ended(child);
-    const text = `${out.text}${err.text}`;
-    if (got !== exit || !new RegExp(pattern, 's').test(text)) throw new Error(`exit ${got}: ${text.slice(0, 1500)}`);
+    const got = await run(stage, args);
+    if (got.exit !== exit || !new RegExp(pattern, 's').test(got.text))
+      throw new Error(`exit ${got.exit}: ${got.text.slice(0, 1500)}`);
+  },
+  // json TEMPLATE ARGS…: the same, and what it prints is one JSON that comes to match
+  json: async (gateway, stage, template, ...args) => {
+    let problem;
+    await eventually(async () => {
+      const { exit, out, text } = await run(stage, args);
+      problem = exit === 0 ? mismatch(template, JSON.parse(out), stage.vars) : `exit ${exit}`;
+      if (problem) problem = `${problem} in ${text.slice(0, 3000)}`;
+      return !problem;
+    }, { toString: () => problem });
   },
 };
