@@ -44,7 +44,7 @@ struct hf_str hf_exchange_principal(const struct hf_exchange *exchange) {
 bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str arguments) {
   if (exchange->has_fingerprint)
     return true;
-  const struct hf_target_tool *target = exchange->target;
+  const struct hf_target_tool *target = exchange->target_count ? &exchange->targets[0] : exchange->target;
   struct hf_str server = exchange->route ? HF_STR("") : target->instance->settings->name;
   struct hf_str tool = exchange->route ? exchange->route->name : target->name;
   exchange->has_fingerprint =

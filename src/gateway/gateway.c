@@ -8,6 +8,8 @@
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 
+enum { ROUTES_KEPT_MAX = 4096 };
+
 enum { SERVERS_MAX = 1000, NAMES_MAX = 1 << 18 };
 
 static void wake_waiting(struct hf_job *job);
@@ -131,6 +133,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->subscriptions);
   hf_list_init(&gateway->ending);
   hf_map_init(&gateway->by_name, SERVERS_MAX);
+  hf_map_init(&gateway->route_firsts, ROUTES_KEPT_MAX);
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
@@ -174,6 +177,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_timer_deinit(gateway->loop, &gateway->drain_timer);
   hf_names_deinit(&gateway->tool_names);
   hf_names_deinit(&gateway->prompt_names);
+  hf_map_deinit(&gateway->route_firsts);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
   hf_cache_deinit(&gateway->cache);

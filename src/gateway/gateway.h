@@ -43,6 +43,7 @@ struct hf_gateway {
   struct hf_map by_name; /* to struct hf_server */
   struct hf_names tool_names;
   struct hf_names prompt_names;
+  struct hf_map route_firsts; /* by name of the route: the index of the provider that came first the last time */
   struct hf_list clients;
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
@@ -62,7 +63,7 @@ struct hf_gateway {
   struct hf_metrics metrics;
   struct hf_traces traces;
   struct hf_list replays; /* of dead letters, under way */
-  size_t calls; /* in flight */
+  size_t calls;           /* in flight */
   size_t own_instances;
   uint64_t next_id; /* upstream ids, question ids: never used twice */
   uint64_t next_call;

@@ -2,10 +2,14 @@
 
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
+#include "policy/fallback.h"
 #include "json/template.h"
 #include "json/value.h"
 
 #include <stdio.h>
+
+_Static_assert((int)HF_ORDER_LATENCY == (int)HF_ROUTE_LATENCY && (int)HF_ORDER_SPLIT == (int)HF_ROUTE_SPLIT,
+               "the configuration's order is the policy's");
 
 enum { SCHEMA_BYTES_MAX = 1 << 20, REASON_MAX = 200 };
 
@@ -312,9 +316,35 @@ static void forget_targets(struct hf_exchange *exchange) {
   exchange->target = &exchange->nowhere;
 }
 
+/* Which provider came first before, for the route's next call; by the route's name, so that a reload keeps it. */
+static unsigned last_first(struct hf_gateway *gateway, const struct hf_route_settings *route) {
+  unsigned first = (unsigned)(uintptr_t)hf_map_get(&gateway->route_firsts, route->name);
+  return first < route->provider_count ? first : 0;
+}
+
 /* In the order in which they are to be tried. */
-static void sort_targets(struct hf_exchange *exchange) {
-  (void)exchange;
+static void sort_targets(struct hf_exchange *exchange, const struct hf_route_settings *route) {
+  struct hf_gateway *gateway = exchange->client->gateway;
+  struct hf_candidate candidates[HF_CALL_TARGETS_MAX];
+  struct hf_target_tool sorted[HF_CALL_TARGETS_MAX];
+  unsigned order[HF_CALL_TARGETS_MAX];
+  unsigned count = (unsigned)exchange->target_count;
+  unsigned last = last_first(gateway, route);
+  unsigned preferred = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const struct hf_target_tool *target = &exchange->targets[i];
+    candidates[i].gate = hf_provider_gate(target->instance->provider, target->breaker, gateway->loop->now);
+    candidates[i].latency = hf_provider_tool_latency(target->breaker, 50);
+    candidates[i].weight = target->mapping->weight;
+    if (target->server == last)
+      preferred = i;
+  }
+  preferred = hf_fallback_order((enum hf_order)route->order, candidates, count, preferred,
+                                hf_random_next(&gateway->loop->random), order);
+  (void)hf_map_put(&gateway->route_firsts, route->name, (void *)(uintptr_t)exchange->targets[preferred].server);
+  for (unsigned i = 0; i < count; i++)
+    sorted[i] = exchange->targets[order[i]];
+  memcpy(exchange->targets, sorted, count * sizeof sorted[0]);
 }
 
 int hf_route_resolve(struct hf_exchange *exchange, const struct hf_route_settings *route) {
@@ -332,7 +362,7 @@ int hf_route_resolve(struct hf_exchange *exchange, const struct hf_route_setting
   }
   exchange->route = route;
   exchange->tool = &route->tool;
-  sort_targets(exchange);
+  sort_targets(exchange, route);
   exchange->target = &exchange->targets[0];
   return 0;
 }

@@ -51,7 +51,7 @@ void hf_latency_add(struct hf_latency *latency, hf_time took, hf_time now) {
 
 /* From above, for it is mostly asked about the upper end. */
 hf_time hf_latency_quantile(const struct hf_latency *latency, unsigned percent) {
-  if (latency->total < HF_LATENCY_LEAST)
+  if (latency->total < HF_LATENCY_LEAST || (percent < 100 && latency->total * (100 - percent) < 100))
     return HF_TIME_NEVER;
   unsigned above = latency->total * (100 - percent) / 100;
   unsigned bucket = HF_LATENCY_BUCKETS - 1;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-enum { HF_LATENCY_BUCKETS = 200, HF_LATENCY_LEAST = 20 };
+enum { HF_LATENCY_BUCKETS = 200, HF_LATENCY_LEAST = 5 };
 
 struct hf_latency {
   uint16_t buckets[HF_LATENCY_BUCKETS];
@@ -25,7 +25,8 @@ void hf_latency_init(struct hf_latency *latency);
 /* Counts one answer that took `took`. */
 void hf_latency_add(struct hf_latency *latency, hf_time took, hf_time now);
 
-/* What `percent` of the answers stayed below; HF_TIME_NEVER while fewer than HF_LATENCY_LEAST are known. */
+/* What `percent` of the answers stayed below; HF_TIME_NEVER while fewer than HF_LATENCY_LEAST are known, or so few that
+ * not one would be above (20 for 95 %). */
 hf_time hf_latency_quantile(const struct hf_latency *latency, unsigned percent);
 
 #endif

@@ -9,7 +9,7 @@
 /* The wall clock when a world begins: 2023-11-14T22:13:20Z. It goes with the other one. */
 #define WORLD_WALL_MS INT64_C(1700000000000)
 
-enum { WORLD_UPSTREAMS_MAX = 8, WORLD_SENT_MAX = 64, WORLD_TEXTS_MAX = 64 };
+enum { WORLD_UPSTREAMS_MAX = 8, WORLD_SENT_MAX = 512, WORLD_TEXTS_MAX = 64 };
 
 struct fake_upstream;
 

@@ -225,6 +225,83 @@ static void chain__a_provider_that_lacks_what_the_tool_requires_is_left_out(void
   bed_close(&bed);
 }
 
+/* Answers what was sent to whoever got it, after so long. Returns who that was. */
+static const char *answer_after(struct bed *bed, hf_time latency) {
+  const char *who = sent_to(bed, "google") ? "google" : "bing";
+  assert_non_null(sent_to(bed, who));
+  world_run(&bed->world, latency);
+  upstream_answer(sent_to(bed, who), "{\"content\":[]}");
+  assert_non_null(strstr(bed->reply.answer, "\"content\":[]"));
+  return who;
+}
+
+static void chain__the_faster_provider_is_asked_first_where_latency_decides(void **state) {
+  (void)state;
+  for (int by_latency = 0; by_latency < 2; by_latency++) {
+    struct bed bed;
+    two_providers(&bed);
+    bed.route.order = by_latency ? HF_ROUTE_LATENCY : HF_ROUTE_PRIORITY;
+    unsigned fast = 0;
+    for (int i = 0; i < 400; i++) {
+      bed_send(&bed, CALL_ROUTE);
+      bool slow = sent_to(&bed, "google") != NULL;
+      if (i >= 350)
+        fast += !slow;
+      answer_after(&bed, slow ? HF_MS(400) : HF_MS(10));
+    }
+    assert_true(by_latency ? fast > 40 : fast == 0);
+    bed_close(&bed);
+  }
+}
+
+static void chain__calls_are_split_by_weight(void **state) {
+  (void)state;
+  struct bed bed;
+  two_providers(&bed);
+  bed.route.order = HF_ROUTE_SPLIT;
+  bed.providers[0].weight = 1;
+  bed.providers[1].weight = 3;
+  unsigned bings = 0;
+  for (int i = 0; i < 400; i++) {
+    bed_send(&bed, CALL_ROUTE);
+    bings += strcmp(answer_after(&bed, 0), "bing") == 0;
+  }
+  assert_in_range(bings, 260, 340);
+  bed_close(&bed);
+}
+
+/* An open provider is not asked, and asked again first when a probe has shown that it is well. */
+static void chain__a_preferred_provider_is_gone_back_to_when_its_breaker_closes(void **state) {
+  (void)state;
+  struct bed bed;
+  two_providers(&bed);
+  for (int i = 0; i < 5; i++) {
+    bed_send(&bed, CALL_ROUTE);
+    upstream_fail(sent_to(&bed, "google"), HF_EVIDENCE_CONNECT_REFUSED);
+    world_run(&bed.world, 0);
+    assert_string_equal(answer_after(&bed, 0), "bing");
+  }
+  size_t asked = world_upstream(&bed.world, "google")->sent_count;
+  for (int i = 0; i < 5; i++) {
+    bed_send(&bed, CALL_ROUTE);
+    assert_string_equal(answer_after(&bed, 0), "bing");
+  }
+  assert_int_equal(world_upstream(&bed.world, "google")->sent_count, asked);
+  world_run(&bed.world, HF_SECONDS(400));
+  for (int i = 0; i < 3; i++) {
+    bed_send(&bed, CALL_ROUTE);
+    struct hf_attempt_ref *probe = sent_to(&bed, "google");
+    if (probe && probe->method == HF_METHOD_PING) {
+      upstream_answer(probe, "{}");
+      world_run(&bed.world, 0);
+    }
+    answer_after(&bed, 0);
+  }
+  bed_send(&bed, CALL_ROUTE);
+  assert_string_equal(answer_after(&bed, 0), "google");
+  bed_close(&bed);
+}
+
 static void chain__a_route_whose_providers_are_all_gone_says_so(void **state) {
   (void)state;
   struct bed bed;
@@ -373,6 +450,9 @@ int main(void) {
       cmocka_unit_test(chain__tools_that_are_configured_as_read_only_are_followed_all_the_same),
       cmocka_unit_test(chain__a_caller_may_forbid_the_next_provider),
       cmocka_unit_test(chain__a_provider_that_lacks_what_the_tool_requires_is_left_out),
+      cmocka_unit_test(chain__the_faster_provider_is_asked_first_where_latency_decides),
+      cmocka_unit_test(chain__calls_are_split_by_weight),
+      cmocka_unit_test(chain__a_preferred_provider_is_gone_back_to_when_its_breaker_closes),
       cmocka_unit_test(chain__a_route_whose_providers_are_all_gone_says_so),
       cmocka_unit_test(chain__a_standby_takes_over_what_its_server_could_not_be_asked),
       cmocka_unit_test(chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_another_server),
