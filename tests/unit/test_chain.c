@@ -354,6 +354,51 @@ static void chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_anothe
   }
 }
 
+#define CALL_SEARCH                                                                                                    \
+  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"google__search\",\"arguments\":{"    \
+  "\"q\":\"x\"}}}"
+
+/* Thirty quick answers, and one that is slow to come. Returns the attempt that is slow. */
+static struct hf_attempt_ref *be_slow(struct bed *bed, bool hedge) {
+  bed_open(bed, &google, 1);
+  bed_tool(bed, "google", "google__*", HF_SAFETY_READ_ONLY)->hedge = hedge;
+  for (int i = 0; i < 30; i++) {
+    bed_send(bed, CALL_SEARCH);
+    world_run(&bed->world, HF_MS(10));
+    upstream_answer(sent_to(bed, "google"), "{\"content\":[]}");
+  }
+  bed_send(bed, CALL_SEARCH);
+  struct hf_attempt_ref *slow = sent_to(bed, "google");
+  upstream_handed_over(slow);
+  world_run(&bed->world, HF_MS(50));
+  return slow;
+}
+
+static void chain__a_slow_call_is_hedged_and_the_first_answer_counts(void **state) {
+  (void)state;
+  for (int first_wins = 0; first_wins < 2; first_wins++) {
+    struct bed bed;
+    struct hf_attempt_ref *slow = be_slow(&bed, true);
+    struct hf_attempt_ref *hedge = sent_to(&bed, "google");
+    assert_ptr_not_equal(slow, hedge);
+    assert_true(slow->open && hedge->open);
+    upstream_answer(first_wins ? slow : hedge, first_wins ? "{\"content\":[1]}" : "{\"content\":[2]}");
+    assert_non_null(strstr(bed.reply.answer, first_wins ? "\"content\":[1]" : "\"content\":[2]"));
+    assert_non_null(strstr(bed.reply.answer, "\"attempts\":2"));
+    assert_true((first_wins ? hedge : slow)->aborted);
+    bed_close(&bed);
+  }
+}
+
+static void chain__nothing_is_hedged_that_does_not_say_so(void **state) {
+  (void)state;
+  struct bed bed;
+  struct hf_attempt_ref *slow = be_slow(&bed, false);
+  assert_ptr_equal(sent_to(&bed, "google"), slow);
+  upstream_answer(slow, "{\"content\":[]}");
+  bed_close(&bed);
+}
+
 /* `orders__create` is unsafe; `orders__status` tells whether it ran. */
 static void with_status(struct bed *bed) {
   bed_open(bed, &orders, 1);
@@ -456,6 +501,8 @@ int main(void) {
       cmocka_unit_test(chain__a_route_whose_providers_are_all_gone_says_so),
       cmocka_unit_test(chain__a_standby_takes_over_what_its_server_could_not_be_asked),
       cmocka_unit_test(chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_another_server),
+      cmocka_unit_test(chain__a_slow_call_is_hedged_and_the_first_answer_counts),
+      cmocka_unit_test(chain__nothing_is_hedged_that_does_not_say_so),
       cmocka_unit_test(chain__a_check_that_finds_the_effect_answers_that_it_ran),
       cmocka_unit_test(chain__a_check_that_proves_that_nothing_ran_lets_it_be_sent_again),
       cmocka_unit_test(chain__a_check_that_says_nothing_leaves_it_at_maybe),
