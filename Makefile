@@ -10,7 +10,7 @@ SOAK_SECONDS ?= 1800
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help setup demo test integration conformance lint asan tsan fuzz bench soak format install clean
+.PHONY: all help setup demo test integration conformance lint asan tsan fuzz bench bench-reliability soak format install clean
 
 # configure DIR OPTIONS: makes the build directory once; Meson looks after it from then on.
 configure = test -f $(1)/build.ninja || meson setup $(1) $(2)
@@ -21,7 +21,7 @@ all: ## build the programs into build/
 	@ninja -C $(BUILD) -j $(JOBS)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install everything that any target needs
 	@tools/setup build test lint fuzz bench
@@ -68,6 +68,12 @@ bench: ## measure against a direct connection, nginx, mcp-proxy and supergateway
 	@tools/setup build test bench
 	@$(MAKE) --no-print-directory all
 	@tests/bench/run $(BUILD)
+
+bench-reliability: ## chains of calls to servers that fail, directly and through each profile
+	@tools/setup build
+	@$(MAKE) --no-print-directory all
+	@ninja -C $(BUILD) -j $(JOBS) tests/bench/reliability
+	@tests/bench/reliability/run $(BUILD)
 
 soak: ## mixed load with dying children and upstreams for SOAK_SECONDS (1800)
 	@tools/setup build test
