@@ -65,7 +65,7 @@ static hf_time jitter(const struct hf_breaker *breaker, hf_time pause, uint64_t 
 static void open_again(struct hf_breaker *breaker, hf_time at_least, hf_time now, uint64_t random) {
   const struct hf_breaker_options *o = &breaker->options;
   struct hf_outage *outage = current(breaker);
-  hf_time most = hf_time_max(o->open, o->max_open);
+  hf_time most = o->max_open;
   outage->at_least = now - outage->began;
   hf_time pause = hf_outage_wait(&breaker->outages, outage->at_least, o->open, most);
   hf_time spread = pause + jitter(breaker, pause, random);

@@ -160,7 +160,8 @@ static double percentile(struct figures *f, unsigned percent) {
   if (f->latency_count == 0)
     return 0;
   qsort(f->latencies, f->latency_count, sizeof *f->latencies, by_time);
-  return (double)f->latencies[(uint64_t)f->latency_count * percent / 100] / 1e3;
+  size_t place = (size_t)f->latency_count * percent / 100;
+  return (double)f->latencies[place] / 1e3;
 }
 
 static void tick(struct play *p) {

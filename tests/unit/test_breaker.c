@@ -220,6 +220,11 @@ static void breaker__remembers_its_outages(void **state) {
   assert_int_equal(o[1].probes, 1);
   assert_int_equal(o[1].end, HF_OUTAGE_PROBED);
   hf_time due = b.open_until;
+  struct hf_breaker timely = b;
+  hf_breaker_lease(&timely, HF_SECONDS(9000));
+  record(&timely, HF_VERDICT_SUCCESS, due + HF_SECONDS(300));
+  hf_breaker_outages(&timely, o);
+  assert_int_equal(o[0].end, HF_OUTAGE_PROBED);
   hf_breaker_lease(&b, HF_SECONDS(9000));
   record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(9000));
   hf_breaker_outages(&b, o);

@@ -995,6 +995,51 @@ static void provider__its_gate_says_what_a_call_would_be_told(void **state) {
   assert_int_equal(hf_provider_gate(f->provider, f->tool[1], due + 3), HF_BREAKER_PASS);
 }
 
+static void provider__waiting_for_a_slot_begins_anew_after_an_outage(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  f->options.max_wait = HF_SECONDS(40);
+  make_ready(f);
+  ask(f, 0, 0, true, 0);
+  struct hf_permit first = granted(f, 0, 0);
+  ask_as(f, 1, 0, 3, HF_SECONDS(200), 0);                     /* misses a slot */
+  down(f, HF_EVIDENCE_BROKE, HF_SECONDS(30), HF_SECONDS(10)); /* and now a server */
+  nothing(f);
+  timer(f, HF_SECONDS(30));
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  ready(f, HF_SECONDS(35)); /* and now a slot again */
+  timer(f, HF_SECONDS(74));
+  nothing(f);
+  timer(f, HF_SECONDS(75));
+  refused(f, 0, HF_DENIAL_LIMIT);
+  report(f, 0, first, HF_BLAME_NOBODY, HF_SECONDS(76));
+}
+
+static void provider__each_bulkhead_has_its_own_line(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 2;
+  f->options.max_wait = HF_SECONDS(2);
+  make_ready(f);
+  for (int t = 0; t < 2; t++) {
+    ask(f, t, t, true, 0);
+    report(f, t, granted(f, 0, t), HF_BLAME_SUCCESS, HF_SECONDS(1));
+  }
+  hf_provider_tool_limit(f->tool[0], 1);
+  for (int t = 0; t < 2; t++)
+    ask(f, t, t, true, HF_SECONDS(1));
+  ask_as(f, 2, 1, 3, HF_SECONDS(60), HF_SECONDS(1));
+  ask_as(f, 3, 1, 3, HF_SECONDS(60), HF_SECONDS(1));
+  ask_as(f, 4, 0, 3, HF_SECONDS(60), HF_SECONDS(1)); /* third in all, at two slots: 1.5 s; first of its tool: 1 s */
+  nothing(f);
+  ask_as(f, 5, 0, 3, HF_SECONDS(60), HF_SECONDS(1)); /* fourth, and second of its tool: 2 s */
+  nothing(f);
+  ask_as(f, 6, 0, 3, HF_SECONDS(60), HF_SECONDS(1)); /* fifth, and third of its tool */
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_SECONDS(4));
+  for (int i = 2; i < 6; i++)
+    withdraw(f, i, HF_SECONDS(1));
+}
+
 static void provider__out_of_memory_is_an_error(void **state) {
   struct fixture *f = *state;
   hf_alloc_fail_after(0);
@@ -1063,6 +1108,8 @@ int main(void) {
       TEST(provider__permits_say_when_a_hedge_makes_sense),
       TEST(provider__failures_are_no_latencies),
       TEST(provider__its_gate_says_what_a_call_would_be_told),
+      TEST(provider__waiting_for_a_slot_begins_anew_after_an_outage),
+      TEST(provider__each_bulkhead_has_its_own_line),
       TEST(provider__out_of_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
