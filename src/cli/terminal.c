@@ -8,12 +8,12 @@ enum { WIDTH_MIN = 40, WIDTH_MAX = 1000 };
 
 void hf_terminal_print(FILE *to, struct hf_str text, bool lines) {
   for (size_t i = 0; i < text.len; i++) {
-    unsigned char c = (unsigned char)text.ptr[i];
-    bool plain = c >= 0x20 && c != 0x7f && !(c == 0xc2 && i + 1 < text.len && (unsigned char)text.ptr[i + 1] < 0xa0);
-    if (plain || (lines && (c == '\n' || c == '\t')))
-      (void)fputc(c, to);
-    else
-      (void)fputc('?', to);
+    const unsigned char c = (unsigned char)text.ptr[i];
+    /* U+0080 to U+009F: terminals of eight bits obey their second byte. */
+    const bool c1 = c == 0xc2 && i + 1 < text.len && (unsigned char)text.ptr[i + 1] < 0xa0;
+    const bool plain = (c >= 0x20 && c != 0x7f && !c1) || (lines && (c == '\n' || c == '\t'));
+    (void)fputc(plain ? c : '?', to);
+    i += c1;
   }
 }
 
