@@ -153,7 +153,7 @@ static struct world *open_world(void) {
   world->statuses[0] = 200;
   world->status_count = 1;
   listen_somewhere(world);
-  strcpy(world->dir, "/tmp/holdfast-alert-XXXXXX");
+  memcpy(world->dir, "/tmp/holdfast-alert-XXXXXX", sizeof "/tmp/holdfast-alert-XXXXXX");
   assert_non_null(mkdtemp(world->dir));
   return world;
 }
@@ -579,6 +579,7 @@ static void alert__a_command_that_fails_or_is_missing_is_told_in_the_log(void **
   RUN_UNTIL(world, strstr(logged(world), "ended badly") != NULL);
   assert_non_null(strstr(logged(world), "\"code\":7"));
   argv[0] = HF_STR("/nonexistent/program");
+  settings.command.count = 1;
   assert_int_equal(hf_alerts_reload(world->alerts, &settings), 0);
   tell(world, HF_NEWS_QUARANTINED, "d-2");
   RUN_UNTIL(world, strstr(logged(world), "could not be run") != NULL);
@@ -648,7 +649,8 @@ static void alert__a_reload_changes_where_and_from_when_on(void **state) {
   start(world, &settings);
   run_for(world, HF_MS(50));
   assert_int_equal(world->request_count, 0);
-  settings = to_webhook(world, url);
+  const struct hf_alert_settings other = to_webhook(world, url);
+  settings.webhook = other.webhook;
   settings.depth = 5;
   assert_int_equal(hf_alerts_reload(world->alerts, &settings), 0);
   RUN_UNTIL(world, world->request_count == 1);

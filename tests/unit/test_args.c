@@ -35,6 +35,29 @@ static void args__options_and_operands_mix(void **state) {
   assert_string_equal(args.rest[0], "-j");
 }
 
+/* A number may follow, or stand behind "="; anything else is something else. */
+static void args__a_value_may_be_left_out_where_it_says_so(void **state) {
+  (void)state;
+  static const struct {
+    const char *argv[4];
+    const char *watch;
+  } cases[] = {
+      {{"--watch"}, ""},    {{"--watch", "5"}, "5"},     {{"-w", "0.5", "--json"}, "0.5"},
+      {{"--watch=7"}, "7"}, {{"--watch", "--json"}, ""}, {{"--json"}, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct hf_args args;
+    struct hf_error error = {0};
+    const char *argv[4];
+    memcpy(argv, cases[i].argv, sizeof argv);
+    assert_int_equal(parse("status", argv, &args, &error), 0);
+    if (cases[i].watch)
+      assert_string_equal(args.watch, cases[i].watch);
+    else
+      assert_null(args.watch);
+  }
+}
+
 static void args__mistakes_are_told(void **state) {
   (void)state;
   static const struct {
@@ -151,6 +174,7 @@ static void check__tells_a_command_that_is_in_no_folder_of_path(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(args__options_and_operands_mix),
+      cmocka_unit_test(args__a_value_may_be_left_out_where_it_says_so),
       cmocka_unit_test(args__mistakes_are_told),
       cmocka_unit_test(args__an_unknown_command_has_a_suggestion),
       cmocka_unit_test(check__shows_no_secret),
