@@ -17,7 +17,7 @@ struct world {
   char dir[64];
   char path[PATH_BYTES];
   unsigned answered;
-  unsigned news[4];
+  unsigned news[HF_NEWS_URGENT + 1];
   struct read_letters read;
   unsigned queried;
   int query_error;
@@ -179,7 +179,8 @@ static void let_go(struct hf_database *database) {
 static void store__refuses_what_is_beyond_the_queue(void **state) {
   (void)state;
   struct world world;
-  const struct hf_store_settings settings = settings_of(10);
+  struct hf_store_settings settings = keep_all();
+  settings.queue = 10;
   world_init(&world, &(struct hf_store_options){.settings = &settings});
   struct hf_database *holder = hold(&world);
   struct waiter waiters[13];

@@ -59,6 +59,11 @@ export const gatewaySteps = {
     const { status: got, text } = await get(gateway.address, path);
     if (got !== status || !new RegExp(pattern, 'm').test(text)) throw new Error(`${got}: ${text.slice(0, 1500)}`);
   },
+  // file NAME PATTERN: a file in the case's directory comes to be like that
+  file: (gateway, stage, name, pattern) => {
+    const file = path.join(stage.dir, name);
+    return eventually(() => fs.existsSync(file) && new RegExp(pattern).test(fs.readFileSync(file, 'utf8')), `${name} like ${pattern}`);
+  },
   // command EXIT PATTERN ARGS…: runs the program with the case's configuration
   command: async (gateway, stage, exit, pattern, ...args) => {
     const got = await run(stage, args);

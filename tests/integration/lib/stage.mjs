@@ -97,6 +97,7 @@ export class Stage {
     const given = this.fill(options);
     const made = await this.makeUpstream(name, kind, given);
     this.config.mcpServers[name] = { ...made, ...given.settings };
+    this.vars[`url_${name}`] = made.url;
   }
 
   async makeUpstream(name, kind, options) {

@@ -37,10 +37,11 @@ export const upstreamSteps = {
     const wanted = fillText(text, stage.vars);
     if (!upstream.lastText.includes(wanted)) throw new Error(`'${wanted}' is not in ${upstream.lastText.slice(0, 1500)}`);
   },
-  // replied TEMPLATE: an answer to what the upstream asked
-  replied: async (upstream, stage, template) => {
+  // replied TEMPLATE [as NAME]: an answer to what the upstream asked, or whatever else it was sent that is no request
+  replied: async (upstream, stage, template, as, name = 'it') => {
     const item = await upstream.inbox.take(({ message }) => message && !message.method, 'an answer');
     check(template, item.message, stage);
+    stage.vars[`upstream_${name}`] = item;
     if (item.request) upstream.acknowledge(item);
   },
   result: (upstream, stage, name, result) => upstream.answer(itemOf(stage, name), { result: stage.fill(result) }),
@@ -79,7 +80,7 @@ export const upstreamSteps = {
     upstream.event(item, JSON.stringify({ jsonrpc: '2.0', id: item.message.id, result: stage.fill(result) }));
   },
   header: (upstream, stage, name, header, template) =>
-    check(template, itemOf(stage, name).request.headers[header.toLowerCase()], stage),
+    check(template === 'absent' ? { $hole: template } : template, itemOf(stage, name).request.headers[header.toLowerCase()], stage),
   cut: (upstream, stage, name) => upstream.cut(itemOf(stage, name)),
   reset: (upstream, stage, name) => upstream.reset(itemOf(stage, name)),
   gone: (upstream) => upstream.inbox.take(({ gone }) => gone, 'the end of a connection'),
