@@ -778,7 +778,7 @@ static void provider__max_wait_is_only_about_slots(void **state) {
   timer(f, due - 1);
   nothing(f);
   ask(f, 3, 1, true, due - 1);
-  permit = granted(f, 0, 3);
+  granted(f, 0, 3);
   timer(f, due); /* the slot is taken: from now on it is missing */
   nothing(f);
   timer(f, due + HF_SECONDS(3) - 1);
