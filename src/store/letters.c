@@ -102,21 +102,22 @@ static int random_id(char id[HF_LETTER_ID_MAX]) {
 }
 
 /* The letter that an equal call, or the replay that is this call, comes back to: 1, or 0 if there is none. */
-static int find_return(struct hf_database *db, const struct hf_letter *letter, int64_t *ret_row, int *ret_status) {
+static int find_return(struct hf_database *database, const struct hf_letter *letter, int64_t *ret_row,
+                       int *ret_status) {
   int r = 0;
   sqlite3_stmt *s;
-  if (db->owns && letter->call.ptr) {
-    s = hf_database_statement(db, HF_SQL_LETTER_OF_REPLAY);
-    hf_bind_str(s, 1, hf_database_owner(db));
+  if (database->owns && letter->call.ptr) {
+    s = hf_database_statement(database, HF_SQL_LETTER_OF_REPLAY);
+    hf_bind_str(s, 1, hf_database_owner(database));
     hf_bind_str(s, 2, letter->call);
-    r = hf_database_step(db, s);
+    r = hf_database_step(database, s);
     if (r > 0)
       *ret_status = HF_LETTER_REPLAYING;
   }
   if (r == 0) {
-    s = hf_database_statement(db, HF_SQL_LETTER_OF_FINGERPRINT);
+    s = hf_database_statement(database, HF_SQL_LETTER_OF_FINGERPRINT);
     hf_bind_fingerprint(s, 1, &letter->fingerprint);
-    r = hf_database_step(db, s);
+    r = hf_database_step(database, s);
     if (r > 0)
       *ret_status = sqlite3_column_int(s, 1);
   }
@@ -127,16 +128,16 @@ static int find_return(struct hf_database *db, const struct hf_letter *letter, i
   return r;
 }
 
-static int write_return(struct hf_database *db, const struct hf_letter *letter, int64_t row, int before,
+static int write_return(struct hf_database *database, const struct hf_letter *letter, int64_t row, int before,
                         char id[HF_LETTER_ID_MAX]) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_RETURN);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_RETURN);
   bind_texts(s, letter);
   bind_int(s, HF_COLUMN_EXECUTED, executed_from(letter->executed));
   bind_int(s, HF_COLUMN_LAST_MS, letter->last_ms);
   hf_bind_fingerprint(s, HF_COLUMN_FINGERPRINT + 1, &letter->fingerprint);
   bind_int(s, HF_COLUMN_ROW, row);
-  bind_int(s, HF_COLUMN_EXTRA, db->settings.quarantine);
-  int r = hf_database_step(db, s);
+  bind_int(s, HF_COLUMN_EXTRA, database->settings.quarantine);
+  int r = hf_database_step(database, s);
   if (r <= 0)
     return r < 0 ? r : HF_ERR_IO;
   const struct hf_str text = hf_column_str(s, 0);
@@ -144,12 +145,12 @@ static int write_return(struct hf_database *db, const struct hf_letter *letter, 
   memcpy(id, text.ptr, len);
   id[len] = '\0';
   if (sqlite3_column_int(s, 1) == HF_LETTER_QUARANTINED && before != HF_LETTER_QUARANTINED)
-    hf_database_tell(db, HF_NEWS_QUARANTINED, row);
-  return hf_database_run(db, s);
+    hf_database_tell(database, HF_NEWS_QUARANTINED, row);
+  return hf_database_run(database, s);
 }
 
-static int insert(struct hf_database *db, const struct hf_letter *letter) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_ADD);
+static int insert(struct hf_database *database, const struct hf_letter *letter) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_ADD);
   bind_texts(s, letter);
   hf_bind_str(s, HF_COLUMN_ID + 1, letter->id);
   bind_int(s, HF_COLUMN_STATUS, letter->status);
@@ -161,15 +162,15 @@ static int insert(struct hf_database *db, const struct hf_letter *letter) {
   bind_int(s, HF_COLUMN_REPLAYS, letter->replays);
   bind_int(s, HF_COLUMN_REDACTED, letter->redacted);
   hf_bind_fingerprint(s, HF_COLUMN_FINGERPRINT + 1, &letter->fingerprint);
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
-static int write_new(struct hf_database *db, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
+static int write_new(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
                      int64_t *ret_row) {
   struct hf_buf space;
   hf_buf_init(&space, KEPT_BYTES_MAX);
   struct hf_letter row = *letter;
-  row.arguments = hf_database_kept(db, letter->arguments, &space, &row.redacted);
+  row.arguments = hf_database_kept(database, letter->arguments, &space, &row.redacted);
   row.status = HF_LETTER_DEAD;
   row.first_ms = letter->last_ms;
   row.count = 1;
@@ -180,28 +181,28 @@ static int write_new(struct hf_database *db, const struct hf_letter *letter, cha
     r = random_id(id);
     row.id = hf_str_from(id);
     if (r == 0)
-      r = insert(db, &row);
+      r = insert(database, &row);
   }
-  *ret_row = sqlite3_last_insert_rowid(db->sql);
+  *ret_row = sqlite3_last_insert_rowid(database->sql);
   hf_buf_deinit(&space);
   return r;
 }
 
-int hf_database_add_letter(struct hf_database *db, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
+int hf_database_add_letter(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
                            int64_t *ret_row) {
   int status = 0;
-  int r = find_return(db, letter, ret_row, &status);
+  int r = find_return(database, letter, ret_row, &status);
   if (r < 0)
     return r;
-  return r > 0 ? write_return(db, letter, *ret_row, status, id) : write_new(db, letter, id, ret_row);
+  return r > 0 ? write_return(database, letter, *ret_row, status, id) : write_new(database, letter, id, ret_row);
 }
 
-int hf_database_bury(struct hf_database *db, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX]) {
+int hf_database_bury(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX]) {
   int64_t row;
-  int r = hf_database_add_letter(db, letter, id, &row);
+  int r = hf_database_add_letter(database, letter, id, &row);
   if (r == 0 && letter->priority == HF_PRIORITY_FIRST)
-    hf_database_tell(db, HF_NEWS_URGENT, row);
-  return r == 0 && letter->call.ptr ? hf_database_settle(db, letter->call) : r;
+    hf_database_tell(database, HF_NEWS_URGENT, row);
+  return r == 0 && letter->call.ptr ? hf_database_settle(database, letter->call) : r;
 }
 
 /* What a person or a replay may make of a letter: a bit for each status that may follow. */
@@ -223,10 +224,10 @@ struct found {
   int64_t replays;
 };
 
-static int find(struct hf_database *db, struct hf_str id, struct found *ret_found) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_OF_ID);
+static int find(struct hf_database *database, struct hf_str id, struct found *ret_found) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_OF_ID);
   hf_bind_str(s, 1, id);
-  int r = hf_database_step(db, s);
+  int r = hf_database_step(database, s);
   if (r <= 0)
     return r < 0 ? r : HF_ERR_NOTFOUND;
   *ret_found = (struct found){
@@ -238,41 +239,41 @@ static int find(struct hf_database *db, struct hf_str id, struct found *ret_foun
   const struct hf_str owner = hf_column_str(s, 2);
   if (owner.len == HF_OWNER_ID_LEN)
     memcpy(ret_found->owner, owner.ptr, owner.len);
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
 /* Finds a letter that nobody living replays, but perhaps we do. */
-static int find_ours(struct hf_database *db, struct hf_str id, struct found *ret_found) {
-  int r = find(db, id, ret_found);
-  if (r < 0 || ret_found->status != HF_LETTER_REPLAYING || strcmp(ret_found->owner, db->owner.id) == 0)
+static int find_ours(struct hf_database *database, struct hf_str id, struct found *ret_found) {
+  int r = find(database, id, ret_found);
+  if (r < 0 || ret_found->status != HF_LETTER_REPLAYING || strcmp(ret_found->owner, database->owner.id) == 0)
     return r;
-  if (!hf_owner_is_dead(&db->owner, ret_found->owner))
+  if (!hf_owner_is_dead(&database->owner, ret_found->owner))
     return HF_ERR_BUSY;
-  r = hf_database_recover_owner(db, ret_found->owner, hf_clock_wall_ms());
-  return r == 0 ? find(db, id, ret_found) : r;
+  r = hf_database_recover_owner(database, ret_found->owner, hf_clock_wall_ms());
+  return r == 0 ? find(database, id, ret_found) : r;
 }
 
 /* A replay that failed is a return; a letter that a person made dead again starts over. */
-static void count_return(const struct hf_database *db, const struct hf_letter *letter, struct found *found,
+static void count_return(const struct hf_database *database, const struct hf_letter *letter, struct found *found,
                          enum hf_letter_status *status) {
   if (*status != HF_LETTER_DEAD || found->status == HF_LETTER_DEAD)
     return;
   if (found->status != HF_LETTER_REPLAYING) {
     found->returns = 0;
-  } else if (letter->replays > found->replays && ++found->returns >= db->settings.quarantine &&
-             db->settings.quarantine > 0) {
+  } else if (letter->replays > found->replays && ++found->returns >= database->settings.quarantine &&
+             database->settings.quarantine > 0) {
     *status = HF_LETTER_QUARANTINED;
   }
 }
 
-static int write_change(struct hf_database *db, const struct hf_letter *letter, const struct found *found,
+static int write_change(struct hf_database *database, const struct hf_letter *letter, const struct found *found,
                         enum hf_letter_status status) {
   static const struct hf_fingerprint none;
   struct hf_buf space;
   hf_buf_init(&space, KEPT_BYTES_MAX);
   struct hf_letter row = *letter;
-  row.arguments = hf_database_kept(db, letter->arguments, &space, &row.redacted);
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_CHANGE);
+  row.arguments = hf_database_kept(database, letter->arguments, &space, &row.redacted);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_CHANGE);
   bind_texts(s, &row);
   bind_int(s, HF_COLUMN_STATUS, status);
   if (row.executed.ptr)
@@ -286,52 +287,52 @@ static int write_change(struct hf_database *db, const struct hf_letter *letter, 
     hf_bind_fingerprint(s, HF_COLUMN_FINGERPRINT + 1, &row.fingerprint);
   bind_int(s, HF_COLUMN_ROW, found->row);
   if (status == HF_LETTER_REPLAYING)
-    hf_bind_str(s, HF_COLUMN_EXTRA + 1, hf_database_owner(db));
+    hf_bind_str(s, HF_COLUMN_EXTRA + 1, hf_database_owner(database));
   bind_int(s, HF_COLUMN_RETURNS, found->returns);
-  int r = hf_database_run(db, s);
+  int r = hf_database_run(database, s);
   hf_buf_deinit(&space);
   return r;
 }
 
-int hf_database_change(struct hf_database *db, const struct hf_letter *letter) {
+int hf_database_change(struct hf_database *database, const struct hf_letter *letter) {
   assert(letter->status < HF_LETTER_STATUS_COUNT);
   struct found found;
-  int r = find_ours(db, letter->id, &found);
+  int r = find_ours(database, letter->id, &found);
   if (r < 0)
     return r;
   enum hf_letter_status status = letter->status;
-  if (status == HF_LETTER_REPLAYING && (found.status == HF_LETTER_REPLAYING || !db->owns))
+  if (status == HF_LETTER_REPLAYING && (found.status == HF_LETTER_REPLAYING || !database->owns))
     return HF_ERR_BUSY;
   if (found.status >= HF_LETTER_STATUS_COUNT || !(may_become[found.status] >> status & 1))
     return HF_ERR_INVALID;
-  count_return(db, letter, &found, &status);
-  r = write_change(db, letter, &found, status);
+  count_return(database, letter, &found, &status);
+  r = write_change(database, letter, &found, status);
   if (r == 0 && status == HF_LETTER_QUARANTINED && letter->status == HF_LETTER_DEAD)
-    hf_database_tell(db, HF_NEWS_QUARANTINED, found.row);
+    hf_database_tell(database, HF_NEWS_QUARANTINED, found.row);
   return r;
 }
 
-int hf_database_import(struct hf_database *db, const struct hf_letter *letter) {
+int hf_database_import(struct hf_database *database, const struct hf_letter *letter) {
   struct hf_letter row = *letter;
   if (row.status == HF_LETTER_REPLAYING) {
     row.status = HF_LETTER_DEAD;
     if (executed_from(row.executed) == HF_EXECUTED_NO)
       row.executed = hf_str_from(hf_executed_name(HF_EXECUTED_MAYBE));
   }
-  return insert(db, &row);
+  return insert(database, &row);
 }
 
-int hf_database_delete(struct hf_database *db, struct hf_str id) {
+int hf_database_delete(struct hf_database *database, struct hf_str id) {
   struct found found;
-  int r = find_ours(db, id, &found);
+  int r = find_ours(database, id, &found);
   if (r < 0)
     return r;
   if (found.status == HF_LETTER_REPLAYING)
     return HF_ERR_BUSY;
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_DELETE);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_DELETE);
   if (s)
     (void)sqlite3_bind_int64(s, 1, found.row);
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
 /* Is `one` among "a, b"? */
@@ -381,20 +382,21 @@ static void judge_letter(void *ctx, const struct hf_letter *letter) {
 }
 
 /* The one letter with an id, if it matches otherwise. */
-static int find_one(struct hf_database *db, const struct hf_letter_filter *filter, int64_t *rows, size_t *ret_count) {
+static int find_one(struct hf_database *database, const struct hf_letter_filter *filter, int64_t *rows,
+                    size_t *ret_count) {
   struct found found;
   struct judge judge = {filter, false};
-  int r = find(db, filter->id, &found);
+  int r = find(database, filter->id, &found);
   if (r == 0)
-    r = hf_database_letter(db, found.row, judge_letter, &judge);
+    r = hf_database_letter(database, found.row, judge_letter, &judge);
   rows[0] = r == 0 ? found.row : 0;
   *ret_count = r == 0 && judge.good;
   return r == HF_ERR_NOTFOUND ? 0 : r;
 }
 
-static int find_all(struct hf_database *db, const struct hf_letter_filter *filter, size_t max, int64_t *rows,
+static int find_all(struct hf_database *database, const struct hf_letter_filter *filter, size_t max, int64_t *rows,
                     size_t *ret_count) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_LIST);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_LIST);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, filter->since_ms);
     (void)sqlite3_bind_int64(s, 2, filter->until_ms ? filter->until_ms : INT64_MAX);
@@ -402,7 +404,7 @@ static int find_all(struct hf_database *db, const struct hf_letter_filter *filte
   }
   int r = 1;
   *ret_count = 0;
-  while (*ret_count < max && (r = hf_database_step(db, s)) > 0) {
+  while (*ret_count < max && (r = hf_database_step(database, s)) > 0) {
     const struct hf_letter letter = read_small(s);
     if (matches(filter, &letter))
       rows[(*ret_count)++] = sqlite3_column_int64(s, HF_COLUMN_SMALL);
@@ -412,14 +414,14 @@ static int find_all(struct hf_database *db, const struct hf_letter_filter *filte
   return r < 0 ? r : 0;
 }
 
-int hf_database_find(struct hf_database *db, const struct hf_letter_filter *filter, int64_t **ret_rows,
+int hf_database_find(struct hf_database *database, const struct hf_letter_filter *filter, int64_t **ret_rows,
                      size_t *ret_count) {
   const size_t max = filter->limit && filter->limit < HF_LETTERS_MAX ? filter->limit : HF_LETTERS_MAX;
   int64_t *rows = hf_malloc(max * sizeof *rows);
   size_t count = 0;
   if (!rows)
     return HF_ERR_NOMEM;
-  int r = filter->id.ptr ? find_one(db, filter, rows, &count) : find_all(db, filter, max, rows, &count);
+  int r = filter->id.ptr ? find_one(database, filter, rows, &count) : find_all(database, filter, max, rows, &count);
   if (r < 0) {
     hf_free(rows);
     return r;
@@ -429,11 +431,11 @@ int hf_database_find(struct hf_database *db, const struct hf_letter_filter *filt
   return 0;
 }
 
-int hf_database_letter(struct hf_database *db, int64_t row, hf_letter_fn *letter, void *ctx) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_GET);
+int hf_database_letter(struct hf_database *database, int64_t row, hf_letter_fn *letter, void *ctx) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_GET);
   if (s)
     (void)sqlite3_bind_int64(s, 1, row);
-  int r = hf_database_step(db, s);
+  int r = hf_database_step(database, s);
   if (r <= 0)
     return r < 0 ? r : HF_ERR_NOTFOUND;
   struct hf_letter found = read_small(s);
@@ -446,13 +448,13 @@ int hf_database_letter(struct hf_database *db, int64_t row, hf_letter_fn *letter
   return 0;
 }
 
-int hf_database_letters(struct hf_database *db, const struct hf_letter_filter *filter, hf_letter_fn *letter,
+int hf_database_letters(struct hf_database *database, const struct hf_letter_filter *filter, hf_letter_fn *letter,
                         void *ctx) {
   HF_CLEANUP_FREE int64_t *rows = NULL;
-  size_t count;
-  int r = hf_database_find(db, filter, &rows, &count);
+  size_t count = 0;
+  int r = hf_database_find(database, filter, &rows, &count);
   for (size_t i = 0; i < count && r == 0; i++) {
-    r = hf_database_letter(db, rows[i], letter, ctx);
+    r = hf_database_letter(database, rows[i], letter, ctx);
     r = r == HF_ERR_NOTFOUND ? 0 : r;
   }
   return r;

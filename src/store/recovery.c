@@ -43,44 +43,44 @@ static int write_attempts(struct hf_buf *buf, int64_t at_ms, struct hf_str serve
 }
 
 /* The call that was replaying it has an intent, too, which is no second letter. */
-static int give_back(struct hf_database *db, int64_t row, const char *owner, struct hf_str history) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_GIVE_BACK);
+static int give_back(struct hf_database *database, int64_t row, const char *owner, struct hf_str history) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_GIVE_BACK);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, row);
-    (void)sqlite3_bind_int64(s, 3, db->settings.quarantine);
+    (void)sqlite3_bind_int64(s, 3, database->settings.quarantine);
   }
   hf_bind_str(s, 2, hf_str_from(owner));
   hf_bind_str(s, 4, history);
-  int r = hf_database_step(db, s);
+  int r = hf_database_step(database, s);
   if (r <= 0)
     return r;
   const bool quarantined = sqlite3_column_int(s, 0) == HF_LETTER_QUARANTINED;
   const struct hf_str call = hf_column_str(s, 1);
-  r = call.ptr ? hf_database_settle(db, call) : 0;
-  int run = hf_database_run(db, s);
-  hf_database_tell(db, HF_NEWS_RECOVERED, row);
+  r = call.ptr ? hf_database_settle(database, call) : 0;
+  int run = hf_database_run(database, s);
+  hf_database_tell(database, HF_NEWS_RECOVERED, row);
   if (quarantined)
-    hf_database_tell(db, HF_NEWS_QUARANTINED, row);
+    hf_database_tell(database, HF_NEWS_QUARANTINED, row);
   return r < 0 ? r : run;
 }
 
-static int give_back_all(struct hf_database *db, const char *owner, int64_t now_ms) {
+static int give_back_all(struct hf_database *database, const char *owner, int64_t now_ms) {
   HF_CLEANUP_FREE int64_t *rows = NULL;
   size_t count = 0;
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_OF_OWNER);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_OF_OWNER);
   hf_bind_str(s, 1, hf_str_from(owner));
-  int r = hf_database_rows(db, s, &rows, &count);
+  int r = hf_database_rows(database, s, &rows, &count);
   struct hf_buf history;
   hf_buf_init(&history, TEXT_MAX);
   if (r == 0)
     r = write_history(&history, owner, now_ms);
   for (size_t i = 0; i < count && r == 0; i++)
-    r = give_back(db, rows[i], owner, hf_buf_str(&history));
+    r = give_back(database, rows[i], owner, hf_buf_str(&history));
   hf_buf_deinit(&history);
   return r;
 }
 
-static int bury_intent(struct hf_database *db, sqlite3_stmt *s, struct hf_buf *attempts) {
+static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_buf *attempts) {
   const int64_t at_ms = sqlite3_column_int64(s, 2);
   const struct hf_str server = hf_column_str(s, 6);
   hf_buf_reset(attempts, TEXT_MAX);
@@ -105,20 +105,20 @@ static int bury_intent(struct hf_database *db, sqlite3_stmt *s, struct hf_buf *a
   char id[HF_LETTER_ID_MAX];
   int64_t row = 0;
   if (r == 0)
-    r = hf_database_add_letter(db, &letter, id, &row);
+    r = hf_database_add_letter(database, &letter, id, &row);
   if (r == 0)
-    hf_database_tell(db, HF_NEWS_RECOVERED, row);
+    hf_database_tell(database, HF_NEWS_RECOVERED, row);
   return r;
 }
 
-static int bury_intents(struct hf_database *db, const char *owner) {
+static int bury_intents(struct hf_database *database, const char *owner) {
   struct hf_buf attempts;
   hf_buf_init(&attempts, TEXT_MAX);
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_INTENT_LIST);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_INTENT_LIST);
   hf_bind_str(s, 1, hf_str_from(owner));
   int r;
-  while ((r = hf_database_step(db, s)) > 0) {
-    r = bury_intent(db, s, &attempts);
+  while ((r = hf_database_step(database, s)) > 0) {
+    r = bury_intent(database, s, &attempts);
     if (r < 0) {
       (void)sqlite3_reset(s);
       break;
@@ -127,35 +127,35 @@ static int bury_intents(struct hf_database *db, const char *owner) {
   hf_buf_deinit(&attempts);
   if (r < 0)
     return r;
-  s = hf_database_statement(db, HF_SQL_INTENT_END_ALL);
+  s = hf_database_statement(database, HF_SQL_INTENT_END_ALL);
   hf_bind_str(s, 1, hf_str_from(owner));
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
-int hf_database_recover_owner(struct hf_database *db, const char *owner, int64_t now_ms) {
-  int r = give_back_all(db, owner, now_ms);
+int hf_database_recover_owner(struct hf_database *database, const char *owner, int64_t now_ms) {
+  int r = give_back_all(database, owner, now_ms);
   if (r == 0)
-    r = bury_intents(db, owner);
+    r = bury_intents(database, owner);
   if (r < 0)
     return r;
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_OWNER_END);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_OWNER_END);
   hf_bind_str(s, 1, hf_str_from(owner));
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
 /* Who of the others is dead? Returns how many of `owners` are set, or an error. */
-static int find_dead(struct hf_database *db, char owners[OWNERS_AT_ONCE][HF_OWNER_ID_LEN + 1]) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_OWNER_LIST);
-  hf_bind_str(s, 1, hf_database_owner(db));
+static int find_dead(struct hf_database *database, char owners[OWNERS_AT_ONCE][HF_OWNER_ID_LEN + 1]) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_OWNER_LIST);
+  hf_bind_str(s, 1, hf_database_owner(database));
   int count = 0;
   int r = 1;
-  while (count < OWNERS_AT_ONCE && (r = hf_database_step(db, s)) > 0) {
+  while (count < OWNERS_AT_ONCE && (r = hf_database_step(database, s)) > 0) {
     const struct hf_str id = hf_column_str(s, 0);
     if (id.len != HF_OWNER_ID_LEN)
       continue;
     memcpy(owners[count], id.ptr, id.len);
     owners[count][id.len] = '\0';
-    count += hf_owner_is_dead(&db->owner, owners[count]);
+    count += hf_owner_is_dead(&database->owner, owners[count]);
   }
   if (r > 0)
     (void)sqlite3_reset(s);
@@ -163,19 +163,19 @@ static int find_dead(struct hf_database *db, char owners[OWNERS_AT_ONCE][HF_OWNE
 }
 
 /* The first look takes no lock of the database: nearly always there is nobody. */
-int hf_database_recover(struct hf_database *db, int64_t now_ms) {
+int hf_database_recover(struct hf_database *database, int64_t now_ms) {
   char owners[OWNERS_AT_ONCE][HF_OWNER_ID_LEN + 1];
   int count;
-  while ((count = find_dead(db, owners)) > 0) {
-    int r = hf_database_begin(db, true);
+  while ((count = find_dead(database, owners)) > 0) {
+    int r = hf_database_begin(database, true);
     if (r == 0)
-      r = count = find_dead(db, owners);
+      r = count = find_dead(database, owners);
     for (int i = 0; i < count && r >= 0; i++)
-      r = hf_database_recover_owner(db, owners[i], now_ms);
+      r = hf_database_recover_owner(database, owners[i], now_ms);
     if (r >= 0)
-      r = hf_database_commit(db);
+      r = hf_database_commit(database);
     else
-      hf_database_rollback(db);
+      hf_database_rollback(database);
     if (r < 0)
       return r;
   }

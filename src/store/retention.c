@@ -13,7 +13,7 @@ static int64_t earlier(int64_t a, int64_t b) {
 }
 
 struct sweep {
-  struct hf_database *db;
+  struct hf_database *database;
   int64_t now_ms;
   hf_store_news_fn *news;
   void *ctx;
@@ -26,31 +26,31 @@ static void tell_expired(void *ctx, const struct hf_letter *letter) {
 }
 
 static int remove_letter(struct sweep *sweep, int64_t row) {
-  int r = hf_database_letter(sweep->db, row, tell_expired, sweep);
+  int r = hf_database_letter(sweep->database, row, tell_expired, sweep);
   if (r < 0)
     return r;
-  sqlite3_stmt *s = hf_database_statement(sweep->db, HF_SQL_LETTER_DELETE);
+  sqlite3_stmt *s = hf_database_statement(sweep->database, HF_SQL_LETTER_DELETE);
   if (s)
     (void)sqlite3_bind_int64(s, 1, row);
-  return hf_database_run(sweep->db, s);
+  return hf_database_run(sweep->database, s);
 }
 
 static int announce(struct sweep *sweep, int64_t row) {
-  sqlite3_stmt *s = hf_database_statement(sweep->db, HF_SQL_LETTER_ANNOUNCE);
+  sqlite3_stmt *s = hf_database_statement(sweep->database, HF_SQL_LETTER_ANNOUNCE);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, row);
     (void)sqlite3_bind_int64(s, 2, sweep->now_ms);
   }
-  int r = hf_database_run(sweep->db, s);
+  int r = hf_database_run(sweep->database, s);
   if (r == 0)
-    hf_database_tell(sweep->db, HF_NEWS_EXPIRING, row);
+    hf_database_tell(sweep->database, HF_NEWS_EXPIRING, row);
   return r;
 }
 
 static int for_rows(struct sweep *sweep, sqlite3_stmt *s, int (*act)(struct sweep *, int64_t)) {
   HF_CLEANUP_FREE int64_t *rows = NULL;
   size_t count = 0;
-  int r = hf_database_rows(sweep->db, s, &rows, &count);
+  int r = hf_database_rows(sweep->database, s, &rows, &count);
   for (size_t i = 0; i < count && r == 0; i++)
     r = act(sweep, rows[i]);
   sweep->more |= count == AT_ONCE;
@@ -58,12 +58,12 @@ static int for_rows(struct sweep *sweep, sqlite3_stmt *s, int (*act)(struct swee
 }
 
 static int by_age(struct sweep *sweep) {
-  const hf_time max_age = sweep->db->settings.max_age;
+  const hf_time max_age = sweep->database->settings.max_age;
   if (max_age <= 0 || max_age == HF_TIME_NEVER)
     return 0;
   const int64_t age_ms = max_age / HF_MS(1);
   const int64_t notice_ms = earlier(day_ms, age_ms);
-  sqlite3_stmt *s = hf_database_statement(sweep->db, HF_SQL_LETTER_AGED);
+  sqlite3_stmt *s = hf_database_statement(sweep->database, HF_SQL_LETTER_AGED);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, sweep->now_ms - age_ms);
     (void)sqlite3_bind_int64(s, 2, sweep->now_ms - notice_ms);
@@ -72,7 +72,7 @@ static int by_age(struct sweep *sweep) {
   int r = for_rows(sweep, s, remove_letter);
   if (r < 0)
     return r;
-  s = hf_database_statement(sweep->db, HF_SQL_LETTER_AGEING);
+  s = hf_database_statement(sweep->database, HF_SQL_LETTER_AGEING);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, sweep->now_ms - age_ms + notice_ms);
     (void)sqlite3_bind_int64(s, 2, AT_ONCE);
@@ -85,11 +85,11 @@ struct totals {
   uint64_t bytes; /* of all letters */
 };
 
-static int read_totals(struct hf_database *db, struct totals *ret_totals) {
+static int read_totals(struct hf_database *database, struct totals *ret_totals) {
   *ret_totals = (struct totals){0};
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_TOTALS);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_TOTALS);
   int r;
-  while ((r = hf_database_step(db, s)) > 0) {
+  while ((r = hf_database_step(database, s)) > 0) {
     const int status = sqlite3_column_int(s, 0);
     if (status < 0 || status >= HF_LETTER_STATUS_COUNT)
       continue;
@@ -108,13 +108,13 @@ struct candidate {
   bool announced;
 };
 
-static int read_oldest(struct hf_database *db, struct candidate *candidates, size_t *ret_count) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_LETTER_OLDEST);
+static int read_oldest(struct hf_database *database, struct candidate *candidates, size_t *ret_count) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_OLDEST);
   if (s)
     (void)sqlite3_bind_int64(s, 1, AT_ONCE);
   size_t count = 0;
   int r = 1;
-  while (count < AT_ONCE && (r = hf_database_step(db, s)) > 0)
+  while (count < AT_ONCE && (r = hf_database_step(database, s)) > 0)
     candidates[count++] = (struct candidate){
         .row = sqlite3_column_int64(s, 0),
         .bytes = (uint64_t)sqlite3_column_int64(s, 1),
@@ -128,15 +128,15 @@ static int read_oldest(struct hf_database *db, struct candidate *candidates, siz
 
 /* The oldest go until the rest is within the limit; those that would be next are announced. */
 static int by_size(struct sweep *sweep) {
-  const uint64_t max = sweep->db->settings.max_bytes;
+  const uint64_t max = sweep->database->settings.max_bytes;
   const uint64_t near = max - max / 10;
   struct totals totals;
-  int r = read_totals(sweep->db, &totals);
+  int r = read_totals(sweep->database, &totals);
   if (r < 0 || max == 0 || totals.bytes <= near)
     return r;
   struct candidate candidates[AT_ONCE];
   size_t count;
-  r = read_oldest(sweep->db, candidates, &count);
+  r = read_oldest(sweep->database, candidates, &count);
   uint64_t rest = totals.bytes;
   for (size_t i = 0; i < count && rest > near && r == 0; i++) {
     if (rest > max)
@@ -149,48 +149,48 @@ static int by_size(struct sweep *sweep) {
   return r;
 }
 
-static int expire(struct hf_database *db, enum hf_sql sql, int64_t limit) {
-  sqlite3_stmt *s = hf_database_statement(db, sql);
+static int expire(struct hf_database *database, enum hf_sql sql, int64_t limit) {
+  sqlite3_stmt *s = hf_database_statement(database, sql);
   if (s)
     (void)sqlite3_bind_int64(s, 1, limit);
-  return hf_database_run(db, s);
+  return hf_database_run(database, s);
 }
 
-int hf_database_sweep(struct hf_database *db, int64_t now_ms, hf_store_news_fn *news, void *ctx, bool *ret_more) {
-  struct sweep sweep = {db, now_ms, news, ctx, false};
-  int r = hf_database_begin(db, false);
+int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_news_fn *news, void *ctx, bool *ret_more) {
+  struct sweep sweep = {database, now_ms, news, ctx, false};
+  int r = hf_database_begin(database, false);
   if (r < 0)
     return r;
   r = by_age(&sweep);
   if (r == 0)
     r = by_size(&sweep);
   if (r == 0)
-    r = expire(db, HF_SQL_KEY_EXPIRE, now_ms);
+    r = expire(database, HF_SQL_KEY_EXPIRE, now_ms);
   if (r == 0)
-    r = expire(db, HF_SQL_CACHE_EXPIRE, now_ms);
+    r = expire(database, HF_SQL_CACHE_EXPIRE, now_ms);
   if (r == 0)
-    r = expire(db, HF_SQL_CACHE_TRIM, CACHE_BYTES_MAX);
+    r = expire(database, HF_SQL_CACHE_TRIM, CACHE_BYTES_MAX);
   if (r < 0) {
-    hf_database_rollback(db);
+    hf_database_rollback(database);
     return r;
   }
-  r = hf_database_commit(db);
+  r = hf_database_commit(database);
   if (r == 0)
-    r = hf_database_run(db, hf_database_statement(db, HF_SQL_VACUUM));
+    r = hf_database_run(database, hf_database_statement(database, HF_SQL_VACUUM));
   *ret_more = sweep.more;
   return r;
 }
 
-int hf_database_stats(struct hf_database *db, struct hf_store_stats *ret_stats) {
+int hf_database_stats(struct hf_database *database, struct hf_store_stats *ret_stats) {
   struct totals totals;
-  int r = read_totals(db, &totals);
+  int r = read_totals(database, &totals);
   if (r < 0)
     return r;
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_PAGES);
-  r = hf_database_step(db, s);
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_PAGES);
+  r = hf_database_step(database, s);
   if (r > 0) {
     totals.stats.bytes = (uint64_t)sqlite3_column_int64(s, 0);
-    r = hf_database_run(db, s);
+    r = hf_database_run(database, s);
   }
   if (r < 0)
     return r;
@@ -198,11 +198,11 @@ int hf_database_stats(struct hf_database *db, struct hf_store_stats *ret_stats) 
   return 0;
 }
 
-int64_t hf_database_version(struct hf_database *db) {
-  sqlite3_stmt *s = hf_database_statement(db, HF_SQL_VERSION);
-  if (hf_database_step(db, s) <= 0)
+int64_t hf_database_version(struct hf_database *database) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_VERSION);
+  if (hf_database_step(database, s) <= 0)
     return -1;
   const int64_t version = sqlite3_column_int64(s, 0);
-  (void)hf_database_run(db, s);
+  (void)hf_database_run(database, s);
   return version;
 }

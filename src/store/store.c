@@ -213,7 +213,8 @@ static void deliver_done(struct hf_task *task) {
   struct hf_store_wait *wait = task->waiter;
   if (wait) {
     wait->impl = NULL;
-    wait->done(wait, task->error, task->id[0] ? hf_str_from(task->id) : (struct hf_str){NULL, 0});
+    const bool buried = task->error == 0 && task->id[0]; /* else it got an id that was rolled back */
+    wait->done(wait, task->error, buried ? hf_str_from(task->id) : (struct hf_str){NULL, 0});
   }
   hf_task_free(task);
 }
@@ -259,10 +260,9 @@ static void on_answers(uv_async_t *async) {
     notify(store);
 }
 
-int hf_store_reload(struct hf_store *head, const struct hf_store_settings *settings) {
-  struct disk_store *store = of(head);
-  hf_writer_limit(&store->writer, settings->queue);
-  return ask(store, HF_TASK_SET, settings, NULL, NULL);
+int hf_store_reload(struct hf_store *store, const struct hf_store_settings *settings) {
+  hf_writer_limit(&of(store)->writer, settings->queue);
+  return ask(of(store), HF_TASK_SET, settings, NULL, NULL);
 }
 
 static void on_closed(uv_handle_t *handle) {
@@ -321,10 +321,9 @@ int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_s
   return 0;
 }
 
-void hf_store_free(struct hf_store *head) {
-  if (!head)
+void hf_store_free(struct hf_store *store) {
+  if (!store)
     return;
-  struct disk_store *store = of(head);
-  hf_writer_stop(&store->writer);
-  release(store);
+  hf_writer_stop(&of(store)->writer);
+  release(of(store));
 }

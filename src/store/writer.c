@@ -69,46 +69,45 @@ static bool ends_transaction(int error) {
 }
 
 /* One transaction. On failure nothing of it is written. */
-static int write_once(struct hf_writer *writer, struct hf_list *tasks) {
+static int write_once(struct hf_writer *writer, struct hf_task *const *tasks, size_t task_count) {
   bool durable = false;
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, tasks) {
-    const struct hf_task *task = HF_CONTAINER_OF(it, struct hf_task, link);
-    durable |= task->kind == HF_TASK_BURY || task->kind == HF_TASK_CHANGE;
-  }
+  for (size_t i = 0; i < task_count; i++)
+    durable |= tasks[i]->kind == HF_TASK_BURY || tasks[i]->kind == HF_TASK_CHANGE;
   writer->stale |= durable;
   int r = hf_database_begin(writer->database, durable);
   if (r < 0)
     return r;
-  HF_LIST_FOREACH (it, tmp, tasks) {
-    struct hf_task *task = HF_CONTAINER_OF(it, struct hf_task, link);
-    task->error = apply(writer->database, task);
-    if (ends_transaction(task->error)) {
+  for (size_t i = 0; i < task_count; i++) {
+    tasks[i]->error = apply(writer->database, tasks[i]);
+    if (ends_transaction(tasks[i]->error)) {
       hf_database_rollback(writer->database);
-      return task->error;
+      return tasks[i]->error;
     }
   }
   return hf_database_commit(writer->database);
 }
 
-/* When a disk is full, or memory, the small ones may fit: each is tried alone. When it is broken or held by others,
- * that would take time, and change nothing. */
+/* Takes the writes at the front of the list. When a disk is full, or memory, the small ones may fit: each is tried
+ * alone. When it is broken or held by others, that would take time, and change nothing. */
 static void write_group(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
-  int r = write_once(writer, tasks);
-  const bool alone = (r == HF_ERR_FULL || r == HF_ERR_NOMEM) && tasks->next->next != tasks;
-  writer->error = r;
-  while (!hf_list_empty(tasks)) {
-    struct hf_list one;
-    hf_list_init(&one);
-    move_first(tasks, &one);
-    struct hf_task *task = first(&one);
+  struct hf_task *group[GROUP_MAX];
+  size_t group_count = 0;
+  while (group_count < GROUP_MAX && !hf_list_empty(tasks) && is_write(first(tasks))) {
+    group[group_count] = first(tasks);
+    hf_list_remove(&group[group_count++]->link);
+  }
+  int r = write_once(writer, group, group_count);
+  const bool alone = (r == HF_ERR_FULL || r == HF_ERR_NOMEM) && group_count > 1;
+  for (size_t i = 0; i < group_count; i++) {
+    struct hf_task *task = group[i];
     if (alone)
-      writer->error = r = write_once(writer, &one);
+      r = write_once(writer, &task, 1);
     if (r < 0)
       task->error = r;
     const bool lost = r < 0 && task->kind == HF_TASK_SETTLE;
-    move_all(&one, lost ? &writer->unsettled : done);
+    hf_list_push_back(lost ? &writer->unsettled : done, &task->link);
   }
+  writer->error = r;
 }
 
 struct chunk {
@@ -180,24 +179,16 @@ static void count(struct hf_writer *writer, hf_time now) {
   writer->next_stats = now + stats_every;
 }
 
-static void write_all(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
-  struct hf_list group;
-  hf_list_init(&group);
-  while (!hf_list_empty(tasks) && is_write(first(tasks)))
-    move_first(tasks, &group);
-  write_group(writer, &group, done);
-}
-
 static void work(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
   struct hf_list again;
   hf_list_init(&again);
   move_all(&writer->unsettled, &again);
-  if (!hf_list_empty(&again))
+  while (!hf_list_empty(&again))
     write_group(writer, &again, done);
   while (!hf_list_empty(tasks)) {
     struct hf_task *task = first(tasks);
     if (is_write(task)) {
-      write_all(writer, tasks, done);
+      write_group(writer, tasks, done);
       continue;
     }
     if (task->kind == HF_TASK_FIND)

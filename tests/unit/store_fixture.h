@@ -121,7 +121,11 @@ static inline void remove_directory(const char *dir) {
   (void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* In memory where there is such a place: nothing here needs a disk that is real, but many need many. */
 static inline void make_directory(char *dir, size_t size) {
+  (void)snprintf(dir, size, "/dev/shm/holdfast-store-XXXXXX");
+  if (mkdtemp(dir))
+    return;
   (void)snprintf(dir, size, "/tmp/holdfast-store-XXXXXX");
   assert_non_null(mkdtemp(dir));
 }

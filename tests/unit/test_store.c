@@ -421,6 +421,33 @@ static void store__tells_what_a_dead_gateway_left(void **state) {
   world_deinit(&world);
 }
 
+/* Nobody watches: the letters are there all the same. */
+static void store__news_that_wait_are_bounded(void **state) {
+  (void)state;
+  enum { LEFT = 1100 };
+  struct world world;
+  const struct hf_store_settings settings = settings_of(10);
+  world_init(&world, &(struct hf_store_options){.settings = &settings, .look_every = HF_MS(5)});
+  struct hf_database *other = open_with(world.path, &settings, true);
+  assert_int_equal(hf_database_begin(other, false), 0);
+  for (unsigned i = 0; i < LEFT; i++) {
+    char call[16];
+    assert_true(snprintf(call, sizeof call, "c-%u", i) > 0);
+    const struct hf_intent intent = intent_of(i, call);
+    assert_int_equal(hf_database_intend(other, &intent), 0);
+  }
+  assert_int_equal(hf_database_commit(other), 0);
+  hf_database_close(other);
+  while (find_all(&world) < LEFT)
+    ;
+  ops_of(&world)->watch(world.store, on_news, &world);
+  assert_int_equal(bury(&world, LEFT, "a").error, 0);
+  for (int i = 0; i < 100; i++)
+    uv_run(&world.uv, UV_RUN_NOWAIT);
+  assert_int_equal(world.news[HF_NEWS_RECOVERED], 1024);
+  world_deinit(&world);
+}
+
 static void store__retention_and_quarantine_are_told(void **state) {
   (void)state;
   struct world world;
@@ -505,6 +532,7 @@ int main(void) {
       cmocka_unit_test(store__a_query_may_be_forgotten_in_its_middle),
       cmocka_unit_test(store__what_was_stored_is_there_at_the_next_start),
       cmocka_unit_test(store__tells_what_a_dead_gateway_left),
+      cmocka_unit_test(store__news_that_wait_are_bounded),
       cmocka_unit_test(store__retention_and_quarantine_are_told),
       cmocka_unit_test(store__counts_what_others_write_too),
       cmocka_unit_test(store__an_error_is_one_waiters_own),

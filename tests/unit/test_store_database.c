@@ -96,7 +96,7 @@ static void database__a_letter_ends_its_intent(void **state) {
 }
 
 struct told {
-  unsigned count[4];
+  unsigned count[HF_NEWS_URGENT + 1];
   char id[HF_LETTER_ID_MAX];
 };
 
@@ -128,6 +128,24 @@ static void database__what_comes_back_too_often_is_quarantined(void **state) {
   assert_int_equal(bury(db, 1, "e", id), 0);
   assert_int_equal(read_all(db)->letter[0].numbers.status, HF_LETTER_DEAD);
   assert_int_equal(read_all(db)->letter[0].numbers.count, 5);
+  hf_database_close(db);
+}
+
+static void database__what_comes_first_is_told(void **state) {
+  (void)state;
+  struct hf_database *db = in_memory(NULL);
+  char id[HF_LETTER_ID_MAX];
+  struct told told = {0};
+  struct hf_letter letter = letter_of(1, "a");
+  assert_int_equal(ALONE(db, hf_database_bury(db, &letter, id)), 0);
+  hf_database_news(db, hear, &told);
+  assert_int_equal(told.count[HF_NEWS_URGENT], 0);
+  letter = letter_of(2, "b");
+  letter.priority = 1;
+  assert_int_equal(ALONE(db, hf_database_bury(db, &letter, id)), 0);
+  hf_database_news(db, hear, &told);
+  assert_int_equal(told.count[HF_NEWS_URGENT], 1);
+  assert_string_equal(told.id, id);
   hf_database_close(db);
 }
 
@@ -398,6 +416,25 @@ static void database__keeps_the_newest_cached_answer(void **state) {
   hf_database_close(db);
 }
 
+static void database__finds_no_more_than_its_limit(void **state) {
+  (void)state;
+  struct hf_database *db = in_memory(NULL);
+  char id[HF_LETTER_ID_MAX];
+  assert_int_equal(hf_database_begin(db, true), 0);
+  for (unsigned i = 0; i <= HF_LETTERS_MAX; i++) {
+    const struct hf_letter letter = letter_of(i, "a");
+    assert_int_equal(hf_database_bury(db, &letter, id), 0);
+  }
+  assert_int_equal(hf_database_commit(db), 0);
+  int64_t *rows;
+  size_t count;
+  const struct hf_letter_filter filter = {.limit = HF_LETTERS_MAX * 2};
+  assert_int_equal(hf_database_find(db, &filter, &rows, &count), 0);
+  assert_int_equal(count, 10000);
+  hf_free(rows);
+  hf_database_close(db);
+}
+
 static struct told sweep(struct hf_database *db, int64_t now_ms) {
   struct told told = {0};
   bool more;
@@ -473,6 +510,27 @@ static void database__size_removes_the_oldest_and_what_is_done_first(void **stat
     assert_string_not_equal(read->letter[i].id, id[1]);
     assert_int_equal(read->letter[i].numbers.expiring, strcmp(read->letter[i].id, id[2]) == 0);
   }
+  hf_database_close(db);
+}
+
+static void database__cached_answers_are_bounded(void **state) {
+  (void)state;
+  enum { MEGABYTE = 1 << 20 };
+  struct hf_database *db = in_memory(NULL);
+  char *text = malloc(MEGABYTE);
+  assert_non_null(text);
+  memset(text, ' ', MEGABYTE);
+  assert_int_equal(hf_database_begin(db, false), 0);
+  for (unsigned i = 0; i < 66; i++) {
+    const struct hf_cached cached = {fingerprint_of(i), {text, MEGABYTE}, 1000 + i, 1000000};
+    assert_int_equal(hf_database_keep(db, &cached), 0);
+  }
+  assert_int_equal(hf_database_commit(db), 0);
+  free(text);
+  (void)sweep(db, 2000);
+  struct told told = {0};
+  assert_int_equal(hf_database_cached(db, 2000, see_cached, &told), 0);
+  assert_int_equal(told.count[0], 64);
   hf_database_close(db);
 }
 
@@ -780,6 +838,7 @@ int main(void) {
       cmocka_unit_test(database__an_equal_letter_is_not_written_twice),
       cmocka_unit_test(database__a_letter_ends_its_intent),
       cmocka_unit_test(database__what_comes_back_too_often_is_quarantined),
+      cmocka_unit_test(database__what_comes_first_is_told),
       cmocka_unit_test(database__without_quarantine_it_may_come_back_for_ever),
       cmocka_unit_test(database__a_replay_that_fails_returns_to_its_letter),
       cmocka_unit_test(database__a_failed_replay_that_is_told_by_a_change_counts_as_a_return),
@@ -793,6 +852,8 @@ int main(void) {
       cmocka_unit_test(database__age_is_announced_before_it_removes),
       cmocka_unit_test(database__what_is_long_too_old_is_announced_first),
       cmocka_unit_test(database__size_removes_the_oldest_and_what_is_done_first),
+      cmocka_unit_test(database__finds_no_more_than_its_limit),
+      cmocka_unit_test(database__cached_answers_are_bounded),
       cmocka_unit_test(database__counts),
       cmocka_unit_test(database__a_rolled_back_transaction_leaves_nothing),
       cmocka_unit_test(database__files_are_the_users_alone),
