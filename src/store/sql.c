@@ -66,7 +66,8 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
                           " ?19, ?20, ?21, ?22, ?23, ?24, coalesce(?25, '[]'))",
     [HF_SQL_LETTER_RETURN] =
         "UPDATE letters SET status = CASE WHEN status = 4 OR ?27 > 0 AND returns + 1 >= ?27 THEN 4 ELSE 0 END,"
-        " owner = NULL, announced_ms = NULL, count = count + 1, returns = returns + 1, executed = max(executed, ?3),"
+        " owner = NULL, announced_ms = NULL, count = count + 1, returns = returns + 1, replays = replays + (status = "
+        "1), executed = max(executed, ?3),"
         " last_ms = max(last_ms, ?6), fingerprint = ?11, call = coalesce(?12, call),"
         " providers = coalesce(?16, providers), reason = ?17, ending = ?18, schema = coalesce(?19, schema),"
         " key = coalesce(?20, key), trace_id = coalesce(?21, trace_id), attempts = coalesce(?23, attempts)"
@@ -81,7 +82,7 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
                                                                                   " WHERE rowid = ?26",
     [HF_SQL_LETTER_GIVE_BACK] =
         "UPDATE letters SET status = CASE WHEN ?3 > 0 AND returns + 1 >= ?3 THEN 4 ELSE 0 END, owner = NULL,"
-        " returns = returns + 1, executed = max(executed, 1),"
+        " returns = returns + 1, replays = replays + 1, executed = max(executed, 1),"
         " history = " HISTORY_WITH("?4") " WHERE rowid = ?1 AND status = 1 AND owner = ?2 RETURNING status, call",
     [HF_SQL_LETTER_DELETE] = "DELETE FROM letters WHERE rowid = ?1",
     [HF_SQL_LETTER_ANNOUNCE] = "UPDATE letters SET announced_ms = ?2 WHERE rowid = ?1",

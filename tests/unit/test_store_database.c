@@ -175,6 +175,7 @@ static void database__a_replay_that_fails_returns_to_its_letter(void **state) {
       read_matching(db, (struct hf_letter_filter){.any_status = true, .id = hf_str_from(id)});
   assert_int_equal(read->letter[0].numbers.status, HF_LETTER_DEAD);
   assert_int_equal(read->letter[0].numbers.count, 2);
+  assert_int_equal(read->letter[0].numbers.replays, 1);
   hf_database_close(db);
 }
 
@@ -729,6 +730,7 @@ static void database__makes_letters_of_what_a_dead_owner_left(void **state) {
   assert_int_equal(replayed->numbers.status, HF_LETTER_DEAD);
   assert_string_equal(replayed->executed, "maybe");
   assert_int_equal(replayed->numbers.count, 1);
+  assert_int_equal(replayed->numbers.replays, 1);
   static const char begin[] = "[{\"atMs\":5000,\"what\":\"gateway_died\",\"by\":\"";
   assert_memory_equal(replayed->history, begin, sizeof begin - 1);
   assert_string_equal(left->reason, "gateway_died");
