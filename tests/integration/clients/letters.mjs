@@ -540,6 +540,38 @@ await test('a status is drawn anew on a terminal, and only there, until it is in
   assert.strictEqual(await ended(child), 0);
 });
 
+// Help, completion and manual come from three places; what one knows the others know.
+await test('completion and manual know every command and option', async ({ defer }) => {
+  const dir = scratch(defer);
+  const root = path.resolve(import.meta.dirname, '../../..');
+  const manual = ['holdfast.1', 'holdfast-dlq.1'].map((page) => fs.readFileSync(path.join(root, 'man', page), 'utf8')).join('');
+  const zsh = fs.readFileSync(path.join(root, 'completion/_holdfast'), 'utf8');
+  const complete = (...words) => {
+    const script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf "%s\\n" "${COMPREPLY[@]}"';
+    const child = spawn('bash', ['-c', script, path.join(root, 'completion/holdfast.bash'), 'holdfast', ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const out = collect(child.stdout);
+    return out.end.then(() => out.text.split('\n').filter((word) => word && word !== '--').sort());
+  };
+  const commands = (text) => [...text.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name).sort();
+  const top = commands((await run(dir, ['help'])).out).filter((name) => name !== 'holdfast');
+  assert.deepStrictEqual(await complete(''), top);
+  const dlq = [...(await run(dir, ['dlq', '--help'])).out.matchAll(/^ {2}holdfast dlq (\w+)/gm)].map(([, name]) => name).sort();
+  assert.deepStrictEqual((await complete('dlq', '')).filter((word) => word !== '--help'), dlq);
+  for (const command of [...dlq.map((name) => ['dlq', name]), ['status'], ['explain'], ['serve'], ['stdio'], ['wrap']]) {
+    const { out } = await run(dir, [...command, '--help']);
+    const options = [...out.matchAll(/^ {2}(?:-\w,| {3}) (--[a-z-]+)/gm)].map(([, option]) => option);
+    assert.deepStrictEqual(await complete(...command, '--'), [...options].sort(), command.join(' '));
+    for (const option of options) {
+      assert.match(manual, new RegExp(`(Fl|[a-z] ,) -${option.slice(2)}\\b`), `the manual has no ${option}`);
+      assert.ok(zsh.includes(option), `completion of zsh has no ${option}`);
+    }
+  }
+  for (const name of [...top.filter((name) => !['help', 'version'].includes(name)), ...dlq]) {
+    assert.match(manual, new RegExp(`(Cm|dlq) (.*[ |])?${name}\\b`), name);
+    assert.match(zsh, new RegExp(`'${name}:`), name);
+  }
+});
+
 await test('an alert reaches a webhook, signed, and a command', async (t) => {
   const got = [];
   const server = http.createServer((request, response) => {
