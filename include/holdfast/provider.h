@@ -48,7 +48,7 @@ struct hf_provider_options {
 #define HF_PROVIDER_OPTIONS_INIT                                                                                       \
   {                                                                                                                    \
     .breaker = HF_BREAKER_OPTIONS_INIT, .budget = HF_BUDGET_OPTIONS_INIT, .max_concurrent = 64, .max_queued = 256,     \
-    .max_tools = 1024, .probe_timeout = HF_SECONDS(5)                                                                  \
+    .max_wait = HF_SECONDS(5), .max_tools = 1024, .probe_timeout = HF_SECONDS(5)                                       \
   }
 
 enum hf_provider_event_kind {

@@ -183,7 +183,7 @@ static const struct hf_option options[] = {
      .min = "1", .max = "1000000", .help = "calls in the window before the share counts"},
     {POLICY(breaker.window), .path = "breaker.window", .type = HF_OPTION_DURATION, .value = SAME("60s"), .min = "1s",
      .max = "1h", .help = "how far back the share looks"},
-    {POLICY(breaker.open), .path = "breaker.open", .type = HF_OPTION_DURATION, .value = {"10s", "30s", "30s"},
+    {POLICY(breaker.open), .path = "breaker.open", .type = HF_OPTION_DURATION, .value = {"10s", "8s", "5s"},
      .min = "10ms", .max = "1h", .help = "the shortest time it stays open"},
     {POLICY(breaker.max_open), .path = "breaker.maxOpen", .type = HF_OPTION_DURATION, .value = {"1m", "5m", "5m"},
      .min = "10ms", .max = "1d", .help = "the longest"},

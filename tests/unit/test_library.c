@@ -428,7 +428,8 @@ static void run__many_doomed_at_once_end_by_their_deadline(void **state) {
     while (order.kind == HF_RUN_ABORT)
       order = next(runs[i], HF_SECONDS(55));
     assert_int_equal(order.kind, HF_RUN_FINISHED);
-    assert_int_equal(order.outcome.end, HF_CALL_END_DEADLINE);
+    bool had_slot = order.outcome.attempts > 0; /* the others have waited for one for as long as they may */
+    assert_int_equal(order.outcome.end, had_slot ? HF_CALL_END_DEADLINE : HF_CALL_END_HINT);
     hf_run_free(runs[i]);
   }
   hf_provider_unref(w.provider);

@@ -123,6 +123,7 @@ static void options__the_standard_profile_is_the_kernels_default(void **state) {
   assert_int_equal(policy.breaker.slow, breaker.slow);
   assert_memory_equal(&provider.budget, &expected.budget, sizeof expected.budget);
   assert_int_equal(provider.max_concurrent, expected.max_concurrent);
+  assert_int_equal(provider.max_wait, expected.max_wait);
   assert_int_equal(provider.max_queued, expected.max_queued);
   assert_int_equal(provider.adaptive, expected.adaptive);
   assert_int_equal(provider.max_tools, expected.max_tools);
