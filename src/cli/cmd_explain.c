@@ -150,9 +150,7 @@ static int ask_letters(const struct hf_args *args, struct search *search) {
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
   search->view = hf_dlq_view(&dlq, args);
-  int r = hf_database_letters(dlq.database, &filter, look_at, search);
-  if (r < 0)
-    exit_code = hf_dlq_complain(&dlq, r);
+  exit_code = hf_dlq_each(&dlq, &filter, look_at, search);
   hf_dlq_close(&dlq);
   return exit_code;
 }

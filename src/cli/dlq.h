@@ -25,6 +25,10 @@ int hf_dlq_complain(const struct hf_dlq *dlq, int error);
 /* How much is shown: all secrets with --show-secrets, else none. */
 struct hf_letter_view hf_dlq_view(const struct hf_dlq *dlq, const struct hf_args *args);
 
+/* Reads all letters that match, the newest first, also more than the database finds at once. Returns HF_EXIT_GOOD or
+ * what to exit with, said already. */
+int hf_dlq_each(struct hf_dlq *dlq, const struct hf_letter_filter *filter, hf_letter_fn *letter, void *ctx);
+
 /* Makes a filter of the options. `otherwise` is the status if none is said; HF_LETTER_STATUS_COUNT: any. Returns
  * HF_EXIT_GOOD or HF_EXIT_USAGE, said already. */
 int hf_dlq_filter(const struct hf_args *args, enum hf_letter_status otherwise, struct hf_letter_filter *ret_filter);

@@ -226,14 +226,11 @@ static int analyze(struct hf_dlq *dlq, const struct hf_letter_filter *filter, bo
   struct analysis a = {.now_ms = hf_clock_wall_ms()};
   hf_map_init(&a.by_key, GROUPS_MAX);
   hf_arena_init(&a.arena, NAMES_BYTES_MAX);
-  int r = hf_database_letters(dlq->database, filter, count_letter, &a);
-  HF_CLEANUP_FREE struct group **groups = r == 0 && !a.failed ? sort(&a) : NULL;
-  int exit_code;
-  if (r < 0)
-    exit_code = hf_dlq_complain(dlq, r);
-  else if (!groups)
+  int exit_code = hf_dlq_each(dlq, filter, count_letter, &a);
+  HF_CLEANUP_FREE struct group **groups = exit_code == HF_EXIT_GOOD && !a.failed ? sort(&a) : NULL;
+  if (exit_code == HF_EXIT_GOOD && !groups)
     exit_code = hf_complain(HF_EXIT_FAILED, "out of memory");
-  else
+  else if (exit_code == HF_EXIT_GOOD)
     exit_code = json ? print_json(groups, a.by_key.len) : print_text(groups, a.by_key.len);
   hf_map_deinit(&a.by_key);
   hf_arena_deinit(&a.arena);

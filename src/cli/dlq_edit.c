@@ -52,8 +52,7 @@ static int choose(struct hf_dlq *dlq, const struct hf_args *args, const struct d
     return HF_EXIT_GOOD;
   struct hf_letter_filter filter;
   int exit_code = hf_dlq_filter(args, deed->usual, &filter);
-  int r = exit_code == HF_EXIT_GOOD ? hf_database_letters(dlq->database, &filter, ids_add_letter, ids) : 0;
-  return r < 0 ? hf_dlq_complain(dlq, r) : exit_code;
+  return exit_code == HF_EXIT_GOOD ? hf_dlq_each(dlq, &filter, ids_add_letter, ids) : exit_code;
 }
 
 static int write_history(struct hf_buf *out, const struct hf_args *args, const struct deed *deed) {
@@ -206,12 +205,10 @@ int hf_dlq_export(const struct hf_args *args) {
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
   struct export to = {.view = hf_dlq_view(&dlq, args)};
-  int r = hf_database_letters(dlq.database, &filter, export_letter, &to);
-  if (r < 0)
-    exit_code = hf_dlq_complain(&dlq, r);
-  else if (to.failed || fflush(stdout) != 0)
+  exit_code = hf_dlq_each(&dlq, &filter, export_letter, &to);
+  if (exit_code == HF_EXIT_GOOD && (to.failed || fflush(stdout) != 0))
     exit_code = hf_complain(HF_EXIT_FAILED, "dlq export: not all could be written");
-  else if (to.redacted)
+  else if (exit_code == HF_EXIT_GOOD && to.redacted)
     (void)hf_complain(HF_EXIT_GOOD,
                       "%zu of %zu letters without their secrets: imported, they cannot be replayed without --patch%s",
                       to.redacted, to.count, to.view.secrets_shown ? "" : "; --show-secrets exports them whole");

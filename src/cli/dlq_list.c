@@ -83,23 +83,22 @@ static int print_table(struct hf_dlq *dlq, const int64_t *rows, size_t count) {
   return exit_code;
 }
 
+static int list_json(struct hf_dlq *dlq, const struct hf_letter_filter *filter) {
+  size_t printed = 0;
+  (void)fputc('[', stdout);
+  int exit_code = hf_dlq_each(dlq, filter, print_json, &printed);
+  (void)fputs("]\n", stdout);
+  return exit_code;
+}
+
 static int list(struct hf_dlq *dlq, const struct hf_args *args, struct hf_letter_filter *filter) {
   HF_CLEANUP_FREE int64_t *rows = NULL;
   size_t found;
   const size_t limit = filter->limit ? filter->limit : LISTED;
-  const bool json = (args->flags & HF_FLAG_JSON) != 0;
-  if (!json || !filter->limit)
-    filter->limit = 0; /* to tell how many there are; a program gets all, if it doesn't say otherwise */
+  filter->limit = 0; /* to tell how many there are */
   int r = hf_database_find(dlq->database, filter, &rows, &found);
   if (r < 0)
     return hf_dlq_complain(dlq, r);
-  if (json) {
-    size_t printed = 0;
-    (void)fputc('[', stdout);
-    int exit_code = print_letters(dlq, rows, found, print_json, &printed);
-    (void)fputs("]\n", stdout);
-    return exit_code;
-  }
   const size_t shown = found < limit ? found : limit;
   int exit_code = HF_EXIT_GOOD;
   if (shown)
@@ -119,7 +118,7 @@ int hf_dlq_list(const struct hf_args *args) {
     exit_code = hf_dlq_open(args, false, &dlq);
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
-  exit_code = list(&dlq, args, &filter);
+  exit_code = args->flags & HF_FLAG_JSON ? list_json(&dlq, &filter) : list(&dlq, args, &filter);
   hf_dlq_close(&dlq);
   return fflush(stdout) == 0 ? exit_code : HF_EXIT_FAILED;
 }

@@ -270,6 +270,20 @@ await test('an import is whole or not at all, and says which line is wrong', asy
   await run(dir, ['dlq', 'import', path.join(dir, 'nowhere')], { code: 2 });
 });
 
+await test('more letters than are found at once are read all the same, each once', async ({ defer }) => {
+  const [dir, other] = [scratch(defer), scratch(defer)];
+  const now = Date.now();
+  const many = Array.from({ length: 10050 }, (_, i) => letter({ id: `d-${i}`, lastMs: now - Math.floor(i / 100), attempts: [] }));
+  await importInto(dir, many);
+  const { out } = await run(dir, ['dlq', 'export', '--show-secrets']);
+  assert.match((await run(other, ['dlq', 'import'], { input: out })).out, /^10050 letters imported; 0 were/);
+  assert.strictEqual((await list(dir)).length, 10050);
+  assert.match((await run(dir, ['dlq', 'list'])).out, /50 of at least 10000 letters/);
+  assert.strictEqual((await run(dir, ['dlq', 'analyze', '--json'])).json().groups[0].letters, 10050);
+  assert.match((await run(dir, ['explain', many[10049].call])).out, /^Letter d-10049/);
+  assert.match((await run(dir, ['dlq', 'discard', '--all'])).out, /10050 of 10050 letters discarded/);
+}, { timeoutMs: 60000 });
+
 await test('an analysis groups letters, tells where it gets worse, and what to do', async ({ defer }) => {
   const dir = scratch(defer);
   const now = Date.now();
