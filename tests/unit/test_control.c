@@ -9,6 +9,7 @@
 #include "daemon/control.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,6 +346,40 @@ static void control__a_caller_too_many_is_closed_and_the_others_are_answered(voi
     close(fds[i]);
 }
 
+/* More than any question may have, without an end of its line. Returns whether it was hung up on. */
+static void *send_too_much(void *context) {
+  struct caller *c = context;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  static char block[64 << 10];
+  memset(block, 'x', sizeof block);
+  memcpy(address.sun_path, c->f->path, strlen(c->f->path));
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  size_t sent = 0;
+  while (sent <= 20 << 20 && send(fd, block, sizeof block, MSG_NOSIGNAL) == sizeof block)
+    sent += sizeof block;
+  char byte;
+  c->r = read(fd, &byte, 1) <= 0 && sent >= 19 << 20;
+  close(fd);
+  uv_async_send(&c->done);
+  return NULL;
+}
+
+static void control__a_question_that_does_not_end_is_hung_up_on(void **state) {
+  struct fixture *f = *state;
+  struct caller c = {.f = f};
+  pthread_t thread;
+  uv_async_init(&f->uv, &c.done, on_done);
+  pthread_create(&thread, NULL, send_too_much, &c);
+  uv_run(&f->uv, UV_RUN_DEFAULT);
+  pthread_join(thread, NULL);
+  assert_int_equal(c.r, 1);
+  assert_int_equal(f->asked, 0);
+  uv_close((uv_handle_t *)&c.done, NULL);
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+  ask(f, "x", "[x]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(control__a_question_gets_its_answer, set_up, tear_down),
@@ -356,6 +391,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(control__one_who_only_wants_the_answer_gets_it_alone, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__one_who_stops_reading_hangs_up, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__lines_that_nobody_reads_are_bounded, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(control__a_question_that_does_not_end_is_hung_up_on, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__only_the_owner_may_touch_the_socket, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__a_peer_that_leaves_takes_its_question_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__one_question_at_a_time_and_in_order, set_up, tear_down),
@@ -364,5 +400,6 @@ int main(void) {
       cmocka_unit_test(control__nobody_there_is_unavailable),
       cmocka_unit_test(control__place_follows_the_environment),
   };
+  (void)signal(SIGPIPE, SIG_IGN); /* as the program does */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

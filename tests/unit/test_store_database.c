@@ -444,6 +444,24 @@ static struct told sweep(struct hf_database *db, int64_t now_ms) {
   return told;
 }
 
+static void database__kept_answers_are_bounded_together(void **state) {
+  (void)state;
+  enum { ANSWER_BYTES = 1 << 20, ANSWERS = 66 };
+  struct hf_database *db = in_memory(NULL);
+  struct told told = {0};
+  char *result = test_malloc(ANSWER_BYTES);
+  memset(result, '1', ANSWER_BYTES);
+  for (unsigned i = 0; i < ANSWERS; i++) {
+    const struct hf_cached cached = {fingerprint_of(i), {result, i ? ANSWER_BYTES : 1}, 100 + i, 10000};
+    assert_int_equal(ALONE(db, hf_database_keep(db, &cached)), 0);
+  }
+  sweep(db, 200);
+  assert_int_equal(hf_database_cached(db, 200, see_cached, &told), 0);
+  assert_in_range(told.count[0], 62, 64); /* 64 MiB, what else is in a row included */
+  test_free(result);
+  hf_database_close(db);
+}
+
 static void database__age_is_announced_before_it_removes(void **state) {
   (void)state;
   struct hf_store_settings settings = keep_all();
@@ -851,6 +869,7 @@ int main(void) {
       cmocka_unit_test(database__redacts_before_it_stores),
       cmocka_unit_test(database__a_key_is_bound_until_it_expires),
       cmocka_unit_test(database__keeps_the_newest_cached_answer),
+      cmocka_unit_test(database__kept_answers_are_bounded_together),
       cmocka_unit_test(database__age_is_announced_before_it_removes),
       cmocka_unit_test(database__what_is_long_too_old_is_announced_first),
       cmocka_unit_test(database__size_removes_the_oldest_and_what_is_done_first),
