@@ -219,7 +219,7 @@ static int read_number(const struct hf_json_doc *doc, const char *name, int64_t 
 }
 
 static int read_numbers(const struct hf_json_doc *doc, struct hf_letter *letter, struct hf_error *reterr) {
-  int64_t priority, count, replays;
+  int64_t priority = 0, count = 0, replays = 0;
   int r = read_number(doc, "priority", 0, HF_PRIORITY_LAST, &priority, reterr);
   if (r == 0)
     r = read_number(doc, "firstMs", 0, INT64_MAX / 2, &letter->first_ms, reterr);

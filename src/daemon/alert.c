@@ -211,8 +211,8 @@ static void on_due(struct hf_timer *timer) {
   tell_all(alerts);
 }
 
-void hf_alerts_news(void *context, enum hf_store_news news, const struct hf_letter *letter) {
-  struct hf_alerts *alerts = context;
+void hf_alerts_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
+  struct hf_alerts *alerts = ctx;
   enum kind kind = KINDS;
   if (news == HF_NEWS_QUARANTINED)
     kind = QUARANTINE;

@@ -33,8 +33,8 @@ int hf_alerts_new(const struct hf_alerts_options *options, struct hf_alerts **re
 /* Takes other settings. What is under way to the old webhook is given up. If it fails, the old ones stay. */
 int hf_alerts_reload(struct hf_alerts *alerts, const struct hf_alert_settings *settings);
 
-/* What the store tells (hf_store_news_fn): `alerts` is a struct hf_alerts. */
-void hf_alerts_news(void *alerts, enum hf_store_news news, const struct hf_letter *letter);
+/* What the store tells (hf_store_news_fn). `ctx` is a struct hf_alerts. */
+void hf_alerts_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter);
 
 /* Memory of what is under way goes once the loop has run. NULL is fine. */
 void hf_alerts_free(struct hf_alerts *alerts);

@@ -513,7 +513,7 @@ static bool read_out(const struct world *world, char text[TEXT_MAX]) {
     return false;
   size_t n = fread(text, 1, TEXT_MAX - 1, file);
   text[n] = '\0';
-  fclose(file);
+  (void)fclose(file);
   return n > 0 && text[n - 1] == '\n';
 }
 
@@ -547,7 +547,7 @@ static bool is_gone_or_zombie(pid_t pid) {
     return is_gone(pid);
   if (!fgets(line, sizeof line, file))
     line[0] = '\0';
-  fclose(file);
+  (void)fclose(file);
   const char *end = strrchr(line, ')');
   return end && end[1] == ' ' && end[2] == 'Z';
 }

@@ -23,7 +23,7 @@ static int print(const char *const cells[], size_t count, size_t indent, size_t 
     hf_table_add(&table, hf_str_from(cells[i]));
   int r = hf_table_print(&table, file, indent, width);
   hf_table_deinit(&table);
-  fclose(file);
+  (void)fclose(file);
   return r;
 }
 
