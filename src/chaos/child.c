@@ -15,6 +15,7 @@ struct hf_chaos_child {
   struct hf_chaos_child_owner owner;
   uv_process_t process;
   uv_pipe_t to;
+  uv_shutdown_t last; /* of `to` */
   uv_pipe_t from;
   uv_signal_t term;
   uv_signal_t interrupt;
@@ -118,8 +119,18 @@ static void end_in_time(struct hf_chaos_child *child) {
   }
 }
 
+static void all_written(uv_shutdown_t *req, int status) {
+  (void)status;
+  struct hf_chaos_child *child = req->data;
+  close_once((uv_handle_t *)&child->to);
+}
+
 void hf_chaos_child_close(struct hf_chaos_child *child) {
-  close_once((uv_handle_t *)&child->to); /* after what is queued: libuv writes at once what a pipe takes */
+  child->last.data = child;
+  if (!uv_is_closing((uv_handle_t *)&child->to) &&
+      uv_shutdown(&child->last, (uv_stream_t *)&child->to, all_written) != 0) {
+    close_once((uv_handle_t *)&child->to);
+  }
   end_in_time(child);
 }
 

@@ -15,8 +15,9 @@
 struct hf_chaos_pipe {
   uv_loop_t *loop;
   struct hf_chaos_pipe_owner owner;
-  uv_pipe_t in_pipe;
+  uv_pipe_t in_pipe; /* open unless the input is a file */
   uv_pipe_t out_pipe;
+  uv_fs_t in_file;
   struct hf_buf in;
   size_t looked_at; /* bytes of `in` that hold no line end */
 };
@@ -257,6 +258,46 @@ static void input_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf) {
   take_lines(pipe);
 }
 
+/* Files and /dev/null cannot be watched: they are read in a thread of libuv's pool. */
+static int read_file(struct hf_chaos_pipe *pipe);
+
+static void file_read(uv_fs_t *req) {
+  struct hf_chaos_pipe *pipe = req->data;
+  ssize_t got = req->result;
+  uv_fs_req_cleanup(req);
+  if (uv_is_closing((uv_handle_t *)&pipe->in_pipe)) {
+    return;
+  }
+  input_read((uv_stream_t *)&pipe->in_pipe, got == 0 ? UV_EOF : got, NULL);
+  if (got > 0 && read_file(pipe) != 0) {
+    input_read((uv_stream_t *)&pipe->in_pipe, UV_EOF, NULL);
+  }
+}
+
+static int read_file(struct hf_chaos_pipe *pipe) {
+  enum { CHUNK = 64 << 10, WHERE_IT_IS = -1 };
+  if (uv_is_closing((uv_handle_t *)&pipe->in_pipe)) {
+    return 0;
+  }
+  uv_buf_t buf;
+  give_room((uv_handle_t *)&pipe->in_pipe, CHUNK, &buf);
+  pipe->in_file.data = pipe;
+  return uv_fs_read(pipe->loop, &pipe->in_file, STDIN_FILENO, &buf, 1, WHERE_IT_IS, file_read);
+}
+
+static int read_input(struct hf_chaos_pipe *pipe) {
+  switch ((int)uv_guess_handle(STDIN_FILENO)) {
+  case UV_FILE:
+    return read_file(pipe);
+  case UV_UNKNOWN_HANDLE: /* a directory, say */
+    return UV_EINVAL;
+  default:
+    break;
+  }
+  int rc = uv_pipe_open(&pipe->in_pipe, STDIN_FILENO);
+  return rc == 0 ? uv_read_start((uv_stream_t *)&pipe->in_pipe, give_room, input_read) : rc;
+}
+
 void hf_chaos_pipe_close_input(struct hf_chaos_pipe *pipe) {
   if (!uv_is_closing((uv_handle_t *)&pipe->in_pipe)) {
     uv_close((uv_handle_t *)&pipe->in_pipe, NULL);
@@ -275,12 +316,9 @@ int hf_chaos_pipe_new(uv_loop_t *loop, const struct hf_chaos_pipe_owner *owner, 
   uv_pipe_init(loop, &pipe->out_pipe, 0);
   pipe->in_pipe.data = pipe->out_pipe.data = pipe;
   int rc = uv_pipe_open(&pipe->out_pipe, STDOUT_FILENO);
-  rc = rc == 0 ? uv_pipe_open(&pipe->in_pipe, STDIN_FILENO) : rc;
-  rc = rc == 0 ? uv_read_start((uv_stream_t *)&pipe->in_pipe, give_room, input_read) : rc;
+  rc = rc == 0 ? read_input(pipe) : rc;
   *ret_pipe = pipe;
-  return rc == 0
-             ? 0
-             : hf_error_set(reterr, HF_ERR_IO, "chaos: standard input and output must be pipes: %s", uv_strerror(rc));
+  return rc == 0 ? 0 : hf_error_set(reterr, HF_ERR_IO, "chaos: standard input and output: %s", uv_strerror(rc));
 }
 
 void hf_chaos_pipe_free(struct hf_chaos_pipe *pipe) {

@@ -1,9 +1,22 @@
 #include "cli/args.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* If one of the three is missing, what is opened next would take its place, and be written to as a log. */
+static bool open_standard(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+      return false;
+  }
+  return true;
+}
 
 int main(int argc, char **argv) {
+  if (!open_standard())
+    return HF_EXIT_UNAVAILABLE;
   const char *name = argc > 1 ? argv[1] : NULL;
   if (!name) {
     hf_command_help(NULL);

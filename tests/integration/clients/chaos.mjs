@@ -289,4 +289,19 @@ await test('mistakes are told, with what was probably meant', async (context) =>
     assert.match(stderr, text);
   }
 });
+await test('standard input and output may be files, nothing, or not there', async ({ defer }) => {
+  const dir = scratch(defer);
+  const input = writeFile(dir, 'in', '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(5000));
+  const sh = (line) => spawnSync('sh', ['-c', `exec "$0" chaos --stdio ${line}`, binary], { cwd: dir, encoding: 'utf8' });
+  const pongs = (text) => text.split('\n').filter((line) => line === '{"jsonrpc":"2.0","id":1,"result":{}}').length;
+  assert.equal(pongs(sh(`< ${input}`).stdout), 5000);
+  assert.equal(sh(`< ${input} > out`).status, 0);
+  assert.equal(pongs(fs.readFileSync(path.join(dir, 'out'), 'utf8')), 5000);
+  assert.equal(sh(`-- cat < ${input}`).stdout, fs.readFileSync(input, 'utf8'));
+  for (const line of ['< /dev/null', '< /dev/null > /dev/null', '<&-', '>&-', '<&- >&- 2>&-']) assert.equal(sh(line).status, 0, line);
+  const { status, stderr } = sh('< .');
+  assert.equal(status, 3);
+  assert.match(stderr, /standard input and output: invalid argument/);
+});
+
 done();
