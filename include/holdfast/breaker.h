@@ -42,7 +42,7 @@ struct hf_breaker_options {
 
 #define HF_BREAKER_OPTIONS_INIT                                                                                        \
   {                                                                                                                    \
-    .failures = 5, .rate_percent = 50, .min_calls = 10, .window = HF_SECONDS(60), .open = HF_SECONDS(8),              \
+    .failures = 5, .rate_percent = 50, .min_calls = 10, .window = HF_SECONDS(60), .open = HF_SECONDS(8),               \
     .max_open = HF_SECONDS(300)                                                                                        \
   }
 

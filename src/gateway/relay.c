@@ -80,7 +80,8 @@ static int replace_arguments(struct hf_rewrite *rewrite, const struct hf_exchang
 }
 
 /* An idempotency key that the tool takes in `_meta`; as an argument it stands in the arguments, as a header outside. */
-static int put_key(struct hf_rewrite *rewrite, const struct hf_exchange *exchange, const struct hf_target_tool *target) {
+static int put_key(struct hf_rewrite *rewrite, const struct hf_exchange *exchange,
+                   const struct hf_target_tool *target) {
   struct hf_buf raw;
   hf_buf_init(&raw, 8 * HF_KEY_BYTES_MAX);
   struct hf_str name;

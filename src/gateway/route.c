@@ -1,17 +1,16 @@
 #include "gateway/route.h"
 
+#include "base/error.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
 #include "policy/fallback.h"
 #include "json/template.h"
 #include "json/value.h"
 
-#include <stdio.h>
-
 _Static_assert((int)HF_ORDER_LATENCY == (int)HF_ROUTE_LATENCY && (int)HF_ORDER_SPLIT == (int)HF_ROUTE_SPLIT,
                "the configuration's order is the policy's");
 
-enum { SCHEMA_BYTES_MAX = 1 << 20, REASON_MAX = 200 };
+enum { SCHEMA_BYTES_MAX = 1 << 20, SHOWN_MAX = 64 };
 
 /* One parsed JSON text, for as long as its members are looked at. */
 struct parsed {
@@ -72,8 +71,12 @@ static void check_name(void *ctx, struct hf_str name, bool has_default) {
     fit->unknown = name;
 }
 
+static int shown_len(struct hf_str s) {
+  return s.len < SHOWN_MAX ? (int)s.len : SHOWN_MAX;
+}
+
 /* Holes must name arguments that the route has. */
-static bool holes_fit(const struct hf_route_settings *route, struct hf_str template, char why[REASON_MAX]) {
+static bool holes_fit(const struct hf_route_settings *route, struct hf_str template, struct hf_error *why) {
   struct parsed schema;
   struct fit fit = {&schema.doc, 0, {NULL, 0}};
   bool known = parse(&schema, route->input_schema) &&
@@ -82,14 +85,14 @@ static bool holes_fit(const struct hf_route_settings *route, struct hf_str templ
     (void)hf_template_names(template, check_name, &fit);
   parsed_deinit(&schema);
   if (fit.unknown.ptr)
-    snprintf(why, REASON_MAX, "its arguments use '%.*s', which the route's inputSchema does not have",
-             (int)(fit.unknown.len < 64 ? fit.unknown.len : 64), fit.unknown.ptr);
+    hf_error_set(why, HF_ERR_INVALID, "its arguments use '%.*s', which the route's inputSchema does not have",
+                 shown_len(fit.unknown), fit.unknown.ptr);
   return !fit.unknown.ptr;
 }
 
 /* What the provider's tool requires must come from the mapping, or under its own name from the route. */
 static bool required_is_given(const struct hf_json_doc *tool, const struct hf_json_doc *given, uint32_t members,
-                              char why[REASON_MAX]) {
+                              struct hf_error *why) {
   uint32_t required, element, node;
   if (!find(tool, 0, HF_STR("required"), HF_JSON_ARRAY, &required))
     return true;
@@ -100,8 +103,7 @@ static bool required_is_given(const struct hf_json_doc *tool, const struct hf_js
     if (hf_json_type(tool, element) != HF_JSON_STRING || memchr(name.ptr, '\\', name.len) ||
         hf_json_member(given, members, name, &node) == 0)
       continue;
-    snprintf(why, REASON_MAX, "it requires '%.*s', which the mapping does not give",
-             (int)(name.len < 64 ? name.len : 64), name.ptr);
+    hf_error_set(why, HF_ERR_INVALID, "it requires '%.*s', which the mapping does not give", shown_len(name), name.ptr);
     return false;
   }
   return true;
@@ -110,7 +112,7 @@ static bool required_is_given(const struct hf_json_doc *tool, const struct hf_js
 /* Can this provider's tool be called with what the route makes of its arguments? Schemas that cannot be read say
  * nothing against it. */
 static bool provider_fits(const struct hf_route_settings *route, const struct hf_route_provider *provider,
-                          const struct hf_item *item, char why[REASON_MAX]) {
+                          const struct hf_item *item, struct hf_error *why) {
   if (provider->arguments.ptr && route->input_schema.ptr && !holes_fit(route, provider->arguments, why))
     return false;
   bool own_names = !provider->arguments.ptr;
@@ -253,9 +255,9 @@ static void check_provider(struct hf_gateway *gateway, const struct hf_route_set
   if (!server || !server->shared || server->shared->lists[HF_LIST_TOOLS].state != HF_LISTING_KNOWN)
     return;
   const struct hf_item *item = hf_listing_find(&server->shared->lists[HF_LIST_TOOLS], provider->tool.tool);
-  char why[REASON_MAX] = "its server has no such tool";
-  if (!item || !provider_fits(route, provider, item, why)) {
-    warn(gateway, route, provider, why);
+  struct hf_error why;
+  if (!item || !provider_fits(route, provider, item, &why)) {
+    warn(gateway, route, provider, item ? why.text : "its server has no such tool");
     return;
   }
   struct hf_buf schema;
@@ -293,8 +295,7 @@ static int add_provider(struct hf_exchange *exchange, const struct hf_route_sett
     if (instance->phase != HF_UPSTREAM_DOWN && instance->phase != HF_UPSTREAM_PARKED)
       return HF_ERR_AGAIN;
   }
-  char why[REASON_MAX];
-  if (listing->state == HF_LISTING_KNOWN && (!item || !provider_fits(route, provider, item, why)))
+  if (listing->state == HF_LISTING_KNOWN && (!item || !provider_fits(route, provider, item, NULL)))
     return 0;
   struct hf_target_tool target;
   int r = hf_catalog_target(exchange, instance, HF_LIST_TOOLS, item, provider->tool.tool, &target);

@@ -646,12 +646,13 @@ static void flight__answers_that_nobody_heard_are_bounded_in_bytes(void **state)
   struct shop shop;
   shop_open(&shop, NULL);
   size_t size = HF_FLIGHTS_KEPT_BYTES / 2 - 1024;
-  char *big = malloc(size + 64);
+  const char *begin = "{\"content\":[],\"x\":\"", *end = "\"}";
+  char *big = malloc(strlen(begin) + size + strlen(end) + 1);
   if (!big)
     abort();
-  int n = sprintf(big, "{\"content\":[],\"x\":\"");
-  memset(big + n, 'x', size);
-  strcpy(big + n + size, "\"}");
+  memcpy(big, begin, strlen(begin));
+  memset(big + strlen(begin), 'x', size);
+  memcpy(big + strlen(begin) + size, end, strlen(end) + 1);
   for (int i = 0; i < 3; i++)
     orphan(&shop, i, big);
   free(big);

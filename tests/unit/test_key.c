@@ -128,14 +128,16 @@ static void key__has_room_in_large_arguments(void **state) {
   struct fake_reply reply;
   char key[64], again[64];
   size_t size = 3 << 20;
-  char *text = malloc(size + 512);
+  const char *begin = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__order\","
+                      "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                      "\"io.modelcontextprotocol/clientCapabilities\":{}},\"arguments\":{\"x\":\"";
+  const char *end = "\"}}}";
+  char *text = malloc(strlen(begin) + size + strlen(end) + 1);
   if (!text)
     abort();
-  int n = sprintf(text, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"shop__order\","
-                        "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-                        "\"io.modelcontextprotocol/clientCapabilities\":{}},\"arguments\":{\"x\":\"");
-  memset(text + n, 'x', size);
-  strcpy(text + n + size, "\"}}}");
+  memcpy(text, begin, strlen(begin));
+  memset(text + strlen(begin), 'x', size);
+  memcpy(text + strlen(begin) + size, end, strlen(end) + 1);
   shop_open(&shop, NULL);
   client_send(&shop.world, &shop.ann, &reply, text);
   shop_key_sent(last(&shop), key);
