@@ -337,6 +337,13 @@ static int write_letters(const struct hf_gateway *gateway, struct hf_buf *out) {
                                         "# TYPE holdfast_dead_letters gauge\n"));
   for (int i = 0; r == 0 && i < HF_LETTER_STATUS_COUNT; i++)
     r = hf_buf_printf(out, "holdfast_dead_letters{status=\"%s\"} %" PRIu64 "\n", letter_states[i], stats.depth[i]);
+  if (r == 0)
+    r = hf_buf_append_str(out, HF_STR("# HELP holdfast_dead_letters_waiting Letters that are dead, by class.\n"
+                                      "# TYPE holdfast_dead_letters_waiting gauge\n"));
+  for (unsigned i = 0; r == 0 && i <= HF_FAULT_COUNT; i++)
+    if (stats.waiting[i])
+      r = hf_buf_printf(out, "holdfast_dead_letters_waiting{class=\"%s\"} %" PRIu64 "\n",
+                        i < HF_FAULT_COUNT ? hf_fault_name((enum hf_fault)i) : "gateway_died", stats.waiting[i]);
   int64_t age = stats.oldest_ms ? (gateway->loop->wall_ms - stats.oldest_ms) / 1000 : 0;
   if (r == 0)
     r = write_value(out, "holdfast_dead_letter_oldest_seconds", "Age of the oldest letter that is dead.", age);

@@ -13,12 +13,13 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "policy/classify.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HF_FINGERPRINT_LEN = 32, HF_LETTER_ID_MAX = 32 };
+enum { HF_FINGERPRINT_LEN = 32, HF_FINGERPRINT_HEX = 2 * HF_FINGERPRINT_LEN, HF_LETTER_ID_MAX = 32 };
 
 /* SHA-256 of principal, server, tool and canonical arguments: equal calls are equal here. */
 struct hf_fingerprint {
@@ -116,10 +117,11 @@ struct hf_cached {
 
 struct hf_store_stats {
   uint64_t depth[HF_LETTER_STATUS_COUNT];
-  int64_t oldest_ms; /* of those that are dead; 0: none */
-  uint64_t expiring; /* that retention removes within a day */
-  uint64_t bytes;    /* of the database */
-  int error;         /* of the newest write: 0, or why it failed */
+  uint64_t waiting[HF_FAULT_COUNT + 1]; /* of those that are dead, by fault; the last: whose gateway died, and others */
+  int64_t oldest_ms;                    /* of those that are dead; 0: none */
+  uint64_t expiring;                    /* that retention removes within a day */
+  uint64_t bytes;                       /* of the database */
+  int error;                            /* of the newest write: 0, or why it failed */
 };
 
 /* Somebody who waits for an answer. `done` comes once, on the loop and never within the question, unless it is

@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "store/database_state.h"
 
+#include <string.h>
+
 enum { AT_ONCE = 256, CACHE_BYTES_MAX = 64 << 20 };
 
 static const int64_t day_ms = 24LL * 60 * 60 * 1000;
@@ -181,9 +183,28 @@ int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_new
   return r;
 }
 
+static unsigned class_of(const char *reason) {
+  unsigned fault = 0;
+  while (fault < HF_FAULT_COUNT && strcmp(hf_fault_name((enum hf_fault)fault), reason) != 0)
+    fault++;
+  return fault;
+}
+
+static int read_classes(struct hf_database *database, struct hf_store_stats *stats) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_CLASSES);
+  int r;
+  while ((r = hf_database_step(database, s)) > 0) {
+    const char *reason = (const char *)sqlite3_column_text(s, 0);
+    stats->waiting[class_of(reason ? reason : "")] += (uint64_t)sqlite3_column_int64(s, 1);
+  }
+  return r;
+}
+
 int hf_database_stats(struct hf_database *database, struct hf_store_stats *ret_stats) {
   struct totals totals;
   int r = read_totals(database, &totals);
+  if (r == 0)
+    r = read_classes(database, &totals.stats);
   if (r < 0)
     return r;
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_PAGES);

@@ -97,6 +97,7 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_LETTER_OF_OWNER] = "SELECT rowid FROM letters WHERE owner = ?1 AND status = 1",
     [HF_SQL_LETTER_TOTALS] = "SELECT status, count(*), min(first_ms), sum(bytes), count(announced_ms) FROM letters"
                              " GROUP BY status",
+    [HF_SQL_LETTER_CLASSES] = "SELECT reason, count(*) FROM letters WHERE status = 0 GROUP BY reason",
     [HF_SQL_LETTER_AGEING] = "SELECT rowid FROM letters WHERE status <> 1 AND last_ms <= ?1 AND announced_ms IS NULL"
                              " LIMIT ?2",
     [HF_SQL_LETTER_AGED] =

@@ -300,6 +300,11 @@ static void op_stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
   for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
     if (store->letters[i].used)
       ret_stats->depth[store->letters[i].row.status]++;
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
+    for (unsigned fault = 0; fault < HF_FAULT_COUNT && store->letters[i].used; fault++)
+      ret_stats->waiting[fault] +=
+          store->letters[i].row.status == HF_LETTER_DEAD &&
+          hf_str_equal(store->letters[i].row.reason, hf_str_from(hf_fault_name((enum hf_fault)fault)));
 }
 
 static void drop_answers(struct fake_store *store, const struct hf_store_wait *wait,

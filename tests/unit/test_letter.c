@@ -101,6 +101,7 @@ static void letter__is_counted(void **state) {
   assert_has(text.data, "\nholdfast_dead_letters_total{class=\"connection_lost\"} 1\n");
   assert_has(text.data, "\nholdfast_dead_letters{status=\"dead\"} 1\n");
   assert_has(text.data, "\nholdfast_dead_letters{status=\"quarantined\"} 0\n");
+  assert_has(text.data, "\nholdfast_dead_letters_waiting{class=\"connection_lost\"} 1\n");
   assert_has(text.data, "\nholdfast_dead_letter_oldest_seconds 0\n");
   assert_has(text.data, "\nholdfast_dead_letters_expiring 0\n");
   assert_has(text.data, "\nholdfast_dead_letters_lost_total 0\n");

@@ -329,8 +329,6 @@ static void database__imports_what_it_exported(void **state) {
   assert_string_equal(l->history, "[1]");
   assert_int_equal(l->numbers.status, HF_LETTER_DEAD); /* nobody here is replaying it, and it may have run there */
   assert_string_equal(l->executed, "maybe");
-  assert_int_equal(ALONE(db, hf_database_delete(db, HF_STR("d-imported"))), 0);
-  assert_int_equal(ALONE(db, hf_database_delete(db, HF_STR("d-imported"))), HF_ERR_NOTFOUND);
   hf_database_close(db);
 }
 
@@ -568,6 +566,8 @@ static void database__counts(void **state) {
   assert_int_equal(hf_database_stats(db, &stats), 0);
   assert_int_equal(stats.depth[HF_LETTER_DEAD], 2);
   assert_int_equal(stats.depth[HF_LETTER_DISCARDED], 1);
+  assert_int_equal(stats.waiting[HF_FAULT_BROKE], 2);
+  assert_int_equal(stats.waiting[HF_FAULT_COUNT], 0);
   assert_int_equal(stats.oldest_ms, 1000);
   assert_true(stats.bytes >= 4096);
   hf_database_close(db);
@@ -623,6 +623,28 @@ static void database__files_are_the_users_alone(void **state) {
   assert_int_equal(chmod(path, 0644), 0);
   hf_database_close(open_with(path, &settings, false));
   mode_is(path, 0600);
+  remove_directory(dir);
+}
+
+static void database__nothing_is_promised_in_a_file_that_was_removed(void **state) {
+  (void)state;
+  char dir[] = "/tmp/holdfast-store-XXXXXX";
+  char path[PATH_BYTES];
+  char id[HF_LETTER_ID_MAX];
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/holdfast.db", dir);
+  const struct hf_store_settings settings = keep_all();
+  struct hf_database *db = open_with(path, &settings, true);
+  assert_int_equal(bury(db, 1, "call-1", id), 0);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(hf_database_begin(db, true), HF_ERR_IO);
+  assert_string_equal(hf_database_trouble(db), "the database was removed or replaced; a restart begins a new one");
+  assert_int_equal(hf_database_begin(db, false), HF_ERR_IO);
+  struct hf_database *other = open_with(path, &settings, true);
+  assert_int_equal(hf_database_begin(db, false), HF_ERR_IO); /* somebody else's */
+  assert_int_equal(bury(other, 1, "call-1", id), 0);
+  hf_database_close(other);
+  hf_database_close(db);
   remove_directory(dir);
 }
 
@@ -731,7 +753,6 @@ static void database__makes_letters_of_what_a_dead_owner_left(void **state) {
   hf_database_news(living, hear, &told);
   assert_int_equal(told.count[HF_NEWS_RECOVERED], 0);
   assert_int_equal(change(living, replaying, HF_LETTER_DISCARDED), HF_ERR_BUSY);
-  assert_int_equal(ALONE(living, hf_database_delete(living, hf_str_from(replaying))), HF_ERR_BUSY);
 
   hf_database_close(dying);
   assert_int_equal(hf_database_recover(living, 5000), 0);
@@ -878,6 +899,7 @@ int main(void) {
       cmocka_unit_test(database__counts),
       cmocka_unit_test(database__a_rolled_back_transaction_leaves_nothing),
       cmocka_unit_test(database__files_are_the_users_alone),
+      cmocka_unit_test(database__nothing_is_promised_in_a_file_that_was_removed),
       cmocka_unit_test(database__migrates_what_the_first_version_wrote),
       cmocka_unit_test(database__touches_nobody_elses),
       cmocka_unit_test(database__makes_letters_of_what_a_dead_owner_left),
