@@ -5,8 +5,8 @@
 #include "chaos/pick.h"
 #include "chaos/tools.h"
 
-#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "json/scan.h"
 
@@ -59,10 +59,7 @@ bool hf_chaos_forget_session(struct hf_chaos *chaos, struct hf_str session) {
 int hf_chaos_start_session(struct hf_chaos *chaos, struct hf_chaos_answer *answer) {
   unsigned char secret[HF_CHAOS_SESSION_LEN];
   hf_chaos_must(hf_random_secret(secret, sizeof secret));
-  for (size_t i = 0; i < sizeof secret; i++) {
-    answer->session[2 * i] = "0123456789abcdef"[secret[i] >> 4];
-    answer->session[2 * i + 1] = "0123456789abcdef"[secret[i] & 15];
-  }
+  hf_hex(secret, sizeof secret, answer->session);
   return hf_map_put(&chaos->live, hf_str_from(answer->session), chaos);
 }
 

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { FINGERPRINT_HEX = 2 * HF_FINGERPRINT_LEN };
-
 bool hf_dlq_filters(const struct hf_args *args) {
   const struct hf_filter_args *f = &args->filter;
   return f->tool || f->provider || f->reason || f->fingerprint || f->priority || f->since || f->until || f->status;
@@ -66,7 +64,7 @@ static int read_number(const char *option, const char *text, unsigned max, unsig
 
 static int read_fingerprint(const char *text, struct hf_str *ret_hex) {
   *ret_hex = hf_str_from(text);
-  if (ret_hex->len && ret_hex->len <= FINGERPRINT_HEX && strspn(text, "0123456789abcdefABCDEF") == ret_hex->len)
+  if (ret_hex->len && ret_hex->len <= HF_FINGERPRINT_HEX && strspn(text, "0123456789abcdefABCDEF") == ret_hex->len)
     return HF_EXIT_GOOD;
   return hf_complain(HF_EXIT_USAGE, "--fingerprint: '%.80s' is not up to 64 hexadecimal digits", text);
 }

@@ -1,6 +1,7 @@
 #include "cli/dlq.h"
 
 #include "base/alloc.h"
+#include "base/hex.h"
 #include "cli/explain_text.h"
 #include "cli/terminal.h"
 #include "cli/when.h"
@@ -150,8 +151,8 @@ void hf_dlq_print_letter(const struct hf_letter *letter, const struct hf_letter_
   print_times(letter);
   print_field("key", letter->key);
   print_field("trace", letter->trace_id);
-  char hex[HF_LETTER_HEX_LEN];
-  hf_letter_json_hex(&letter->fingerprint, hex);
+  char hex[HF_FINGERPRINT_HEX];
+  hf_hex(letter->fingerprint.byte, sizeof letter->fingerprint.byte, hex);
   print_field("fingerprint", (struct hf_str){hex, sizeof hex});
   if (letter->arguments.ptr)
     print_value("arguments", letter->arguments, view);

@@ -1,5 +1,6 @@
 #include "cli/letter_json.h"
 
+#include "base/hex.h"
 #include "gateway/redact.h"
 #include "policy/classify.h"
 
@@ -118,16 +119,9 @@ static const struct {
 
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
-void hf_letter_json_hex(const struct hf_fingerprint *fingerprint, char hex[HF_LETTER_HEX_LEN]) {
-  for (size_t i = 0; i < HF_FINGERPRINT_LEN; i++) {
-    hex[2 * i] = "0123456789abcdef"[fingerprint->byte[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[fingerprint->byte[i] & 15];
-  }
-}
-
 static void write_fingerprint(struct hf_json_writer *w, const struct hf_fingerprint *fingerprint) {
-  char hex[HF_LETTER_HEX_LEN];
-  hf_letter_json_hex(fingerprint, hex);
+  char hex[HF_FINGERPRINT_HEX];
+  hf_hex(fingerprint->byte, sizeof fingerprint->byte, hex);
   hf_json_write_member_str(w, "fingerprint", (struct hf_str){hex, sizeof hex});
 }
 
@@ -249,7 +243,7 @@ static int read_fingerprint(const struct hf_json_doc *doc, struct hf_letter *let
   if (r < 0)
     return r == HF_ERR_NOTFOUND ? refuse(reterr, "fingerprint", "is missing") : r;
   const struct hf_str raw = hf_json_span(doc, node);
-  bool good = raw.len == HF_LETTER_HEX_LEN + 2;
+  bool good = raw.len == HF_FINGERPRINT_HEX + 2;
   for (size_t i = 0; good && i < HF_FINGERPRINT_LEN; i++) {
     const int high = digit(raw.ptr[1 + 2 * i]);
     const int low = digit(raw.ptr[2 + 2 * i]);

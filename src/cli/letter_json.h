@@ -19,9 +19,6 @@ const char *hf_letter_status_name(enum hf_letter_status status);
 /* Returns 0, or HF_ERR_INVALID for a name of none. */
 int hf_letter_status_parse(struct hf_str name, enum hf_letter_status *ret_status);
 
-enum { HF_LETTER_HEX_LEN = 2 * HF_FINGERPRINT_LEN };
-void hf_letter_json_hex(const struct hf_fingerprint *fingerprint, char hex[HF_LETTER_HEX_LEN]);
-
 /* Writes it. If redaction hides something, `redacted` is true in what is written. */
 void hf_letter_json_write(struct hf_json_writer *w, const struct hf_letter *letter, const struct hf_letter_view *view);
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hex.h"
 
 #include <curl/curl.h>
 #include <nettle/hmac.h>
@@ -88,10 +89,7 @@ static bool sign(const struct hf_webhook *webhook, struct transfer *transfer) {
   hmac_sha256_update(&hmac, 1, (const uint8_t *)".");
   hmac_sha256_update(&hmac, transfer->body.len, (const uint8_t *)transfer->body.data);
   hmac_sha256_digest(&hmac, sizeof digest, digest);
-  for (size_t i = 0; i < sizeof digest; i++) {
-    hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-  }
+  hf_hex(digest, sizeof digest, hex);
   n = snprintf(header, sizeof header, "X-Holdfast-Signature: sha256=%.*s", SIGNATURE_HEX, hex);
   return n > 0 && add_header(transfer, header);
 }

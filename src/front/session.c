@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/random.h"
 
 static struct hf_session *session_of(struct hf_list *link) {
@@ -90,15 +91,11 @@ static int add(struct hf_sessions *sessions, struct hf_str key, struct hf_str pr
 
 int hf_sessions_open(struct hf_sessions *sessions, struct hf_str principal, struct hf_str endpoint, hf_time now,
                      struct hf_session **ret_session) {
-  static const char digits[] = "0123456789abcdef";
   unsigned char secret[HF_SESSION_ID_LEN / 2 + sizeof(uint32_t)];
   char id[HF_SESSION_ID_LEN];
   if (hf_random_secret(secret, sizeof(secret)) < 0)
     return HF_ERR_IO;
-  for (size_t i = 0; i < HF_SESSION_ID_LEN / 2; i++) {
-    id[2 * i] = digits[secret[i] >> 4];
-    id[2 * i + 1] = digits[secret[i] & 15];
-  }
+  hf_hex(secret, HF_SESSION_ID_LEN / 2, id);
   struct hf_session *session;
   int error = add(sessions, (struct hf_str){id, sizeof(id)}, principal, endpoint, now, &session);
   if (error)

@@ -1,5 +1,6 @@
 #include "gateway/letter.h"
 
+#include "base/hex.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
 #include "gateway/outcome.h"
@@ -74,10 +75,7 @@ static struct hf_str schema_hash(const struct hf_target_tool *target, char text[
   sha256_init(&ctx);
   sha256_update(&ctx, item->schema.len, (const uint8_t *)item->schema.ptr);
   sha256_digest(&ctx, sizeof digest, digest);
-  for (size_t i = 0; i < sizeof digest; i++) {
-    text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-    text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-  }
+  hf_hex(digest, sizeof digest, text);
   return (struct hf_str){text, sizeof digest * 2};
 }
 

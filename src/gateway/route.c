@@ -327,7 +327,7 @@ static unsigned last_first(struct hf_gateway *gateway, const struct hf_route_set
 static void sort_targets(struct hf_exchange *exchange, const struct hf_route_settings *route) {
   struct hf_gateway *gateway = exchange->client->gateway;
   struct hf_candidate candidates[HF_CALL_TARGETS_MAX];
-  struct hf_target_tool sorted[HF_CALL_TARGETS_MAX];
+  struct hf_target_tool unsorted[HF_CALL_TARGETS_MAX];
   unsigned order[HF_CALL_TARGETS_MAX];
   unsigned count = (unsigned)exchange->target_count;
   unsigned last = last_first(gateway, route);
@@ -343,9 +343,9 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
   preferred = hf_fallback_order((enum hf_order)route->order, candidates, count, preferred,
                                 hf_random_next(&gateway->loop->random), order);
   (void)hf_map_put(&gateway->route_firsts, route->name, (void *)(uintptr_t)exchange->targets[preferred].server);
+  memcpy(unsorted, exchange->targets, count * sizeof unsorted[0]);
   for (unsigned i = 0; i < count; i++)
-    sorted[i] = exchange->targets[order[i]];
-  memcpy(exchange->targets, sorted, count * sizeof sorted[0]);
+    exchange->targets[i] = unsorted[order[i]];
 }
 
 int hf_route_resolve(struct hf_exchange *exchange, const struct hf_route_settings *route) {

@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUSY_MS = 5000, SECRETS_BYTES_MAX = 4 << 20, REDACTED_BYTES_MAX = 64 << 20 };
 
-int hf_database_error(struct hf_database *database, int rc) {
+/* Notes what SQLite says, and returns the error for it. */
+static int error_of(struct hf_database *database, int rc) {
   int written = snprintf(database->trouble, sizeof database->trouble, "%s",
                          database->sql ? sqlite3_errmsg(database->sql) : sqlite3_errstr(rc));
   if (written < 0)
@@ -42,11 +42,6 @@ int hf_database_error(struct hf_database *database, int rc) {
   }
 }
 
-bool hf_database_lost(const struct hf_database *database, int error) {
-  return error < 0 && (error == HF_ERR_FULL || error == HF_ERR_IO || error == HF_ERR_NOMEM || error == HF_ERR_TIMEOUT ||
-                       sqlite3_get_autocommit(database->sql));
-}
-
 sqlite3_stmt *hf_database_statement(struct hf_database *database, enum hf_sql sql) {
   sqlite3_stmt **statement = &database->statements[sql];
   if (*statement) {
@@ -63,7 +58,7 @@ int hf_database_step(struct hf_database *database, sqlite3_stmt *statement) {
   int rc = statement ? sqlite3_step(statement) : sqlite3_extended_errcode(database->sql);
   if (rc == SQLITE_ROW)
     return 1;
-  int r = rc == SQLITE_DONE ? 0 : hf_database_error(database, rc);
+  int r = rc == SQLITE_DONE ? 0 : error_of(database, rc);
   if (statement)
     (void)sqlite3_reset(statement);
   return r;
@@ -139,7 +134,7 @@ static int set_durable(struct hf_database *database, bool durable) {
   int rc = sqlite3_exec(database->sql, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", NULL,
                         NULL, NULL);
   if (rc != SQLITE_OK)
-    return hf_database_error(database, rc);
+    return error_of(database, rc);
   database->durable = durable;
   return 0;
 }
@@ -151,13 +146,26 @@ static int mend(struct hf_database *database) {
     return 0;
   int rc = sqlite3_wal_checkpoint_v2(database->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
   if (rc != SQLITE_OK)
-    return hf_database_error(database, rc);
+    return error_of(database, rc);
   database->suspect = false;
   return 0;
 }
 
+/* What is written to a file that was removed is nowhere, however well it is synced. */
+static int check_place(struct hf_database *database) {
+  int moved = 0;
+  (void)sqlite3_file_control(database->sql, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (!moved)
+    return 0;
+  (void)snprintf(database->trouble, sizeof database->trouble,
+                 "the database was removed or replaced; a restart begins a new one");
+  return HF_ERR_IO;
+}
+
 int hf_database_begin(struct hf_database *database, bool durable) {
-  int r = durable ? mend(database) : 0;
+  int r = check_place(database);
+  if (r == 0 && durable)
+    r = mend(database);
   if (r == 0)
     r = set_durable(database, durable);
   return r == 0 ? hf_database_run(database, hf_database_statement(database, HF_SQL_BEGIN)) : r;
@@ -329,16 +337,6 @@ int hf_database_cached(struct hf_database *database, int64_t now_ms, hf_cached_f
   return r;
 }
 
-char *hf_database_path(const char *state_dir) {
-  if (state_dir)
-    return hf_concat(state_dir, "/holdfast.db");
-  const char *state = secure_getenv("XDG_STATE_HOME");
-  const char *home = secure_getenv("HOME");
-  if (state && state[0] == '/')
-    return hf_concat(state, "/holdfast/holdfast.db");
-  return hf_concat(home && home[0] == '/' ? home : "/nonexistent", "/.local/state/holdfast/holdfast.db");
-}
-
 struct hf_str hf_database_owner(const struct hf_database *database) {
   return hf_str_from(database->owner.id);
 }
@@ -400,7 +398,7 @@ static int make_file(const struct hf_database_options *options, struct hf_error 
 }
 
 static int explain(struct hf_database *database, int rc, struct hf_error *reterr) {
-  int r = hf_database_error(database, rc);
+  int r = error_of(database, rc);
   return hf_error_set(reterr, r == HF_ERR_INVALID ? HF_ERR_IO : r, "%s", database->trouble);
 }
 

@@ -20,10 +20,6 @@ struct hf_database_options {
   bool must_exist;                          /* make no new one: HF_ERR_NOTFOUND */
 };
 
-/* Where the database is: in `state_dir`, or (NULL) in holdfast/ of the user's state directory. Returns owned or NULL.
- */
-char *hf_database_path(const char *state_dir);
-
 /* Opens the database, makes what is missing (directories for the user alone, and the file), and migrates an older one.
  * Errors: HF_ERR_NOTFOUND, HF_ERR_UNSUPPORTED (a newer version, or not ours), HF_ERR_IO, HF_ERR_NOMEM. */
 int hf_database_open(const struct hf_database_options *options, struct hf_database **ret_database,
@@ -59,18 +55,11 @@ int hf_database_keep(struct hf_database *database, const struct hf_cached *cache
  * Returns 0 or HF_ERR_EXISTS. */
 int hf_database_import(struct hf_database *database, const struct hf_letter *letter);
 
-/* Returns 0, HF_ERR_NOTFOUND, or HF_ERR_BUSY for one that is being replayed. */
-int hf_database_delete(struct hf_database *database, struct hf_str id);
-
 /* The letters that match, the newest first. Their rows can be read one by one later: HF_ERR_NOTFOUND when one is gone.
  * `ret_rows` is owned. */
 int hf_database_find(struct hf_database *database, const struct hf_letter_filter *filter, int64_t **ret_rows,
                      size_t *ret_count);
 int hf_database_letter(struct hf_database *database, int64_t row, hf_letter_fn *letter, void *ctx);
-
-/* Both at once. */
-int hf_database_letters(struct hf_database *database, const struct hf_letter_filter *filter, hf_letter_fn *letter,
-                        void *ctx);
 
 /* What has not expired. */
 int hf_database_keys(struct hf_database *database, int64_t now_ms, hf_keyed_fn *keyed, void *ctx);

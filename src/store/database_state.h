@@ -32,9 +32,6 @@ struct hf_database {
   char trouble[HF_TROUBLE_MAX];
 };
 
-/* Notes what SQLite says, and returns the error for it. */
-int hf_database_error(struct hf_database *database, int rc);
-
 /* Returns the statement, without bindings, or NULL. */
 sqlite3_stmt *hf_database_statement(struct hf_database *database, enum hf_sql sql);
 
@@ -43,9 +40,6 @@ int hf_database_step(struct hf_database *database, sqlite3_stmt *statement);
 
 /* Runs it to its end, resets it, returns 0 or an error. */
 int hf_database_run(struct hf_database *database, sqlite3_stmt *statement);
-
-/* Is the transaction lost with this error? */
-bool hf_database_lost(const struct hf_database *database, int error);
 
 /* Texts are bound without a copy: they must stay until the statement is reset. */
 void hf_bind_str(sqlite3_stmt *statement, int parameter, struct hf_str text);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "policy/classify.h"
 #include "policy/permit.h"
@@ -322,19 +323,6 @@ int hf_database_import(struct hf_database *database, const struct hf_letter *let
   return insert(database, &row);
 }
 
-int hf_database_delete(struct hf_database *database, struct hf_str id) {
-  struct found found;
-  int r = find_ours(database, id, &found);
-  if (r < 0)
-    return r;
-  if (found.status == HF_LETTER_REPLAYING)
-    return HF_ERR_BUSY;
-  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_DELETE);
-  if (s)
-    (void)sqlite3_bind_int64(s, 1, found.row);
-  return hf_database_run(database, s);
-}
-
 /* Is `one` among "a, b"? */
 static bool among(struct hf_str list, struct hf_str one) {
   size_t start = 0;
@@ -349,15 +337,9 @@ static bool among(struct hf_str list, struct hf_str one) {
 }
 
 static bool starts_with_hex(const struct hf_fingerprint *fingerprint, struct hf_str hex) {
-  static const char digits[] = "0123456789abcdef";
-  if (hex.len > sizeof fingerprint->byte * 2)
-    return false;
-  for (size_t i = 0; i < hex.len; i++) {
-    const char digit = digits[fingerprint->byte[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    if (!hf_bytes_equal_nocase(&hex.ptr[i], &digit, 1))
-      return false;
-  }
-  return true;
+  char whole[HF_FINGERPRINT_HEX];
+  hf_hex(fingerprint->byte, sizeof fingerprint->byte, whole);
+  return hex.len <= sizeof whole && hf_bytes_equal_nocase(hex.ptr, whole, hex.len);
 }
 
 static bool matches(const struct hf_letter_filter *filter, const struct hf_letter *letter) {
@@ -446,16 +428,4 @@ int hf_database_letter(struct hf_database *database, int64_t row, hf_letter_fn *
   letter(ctx, &found);
   (void)sqlite3_reset(s);
   return 0;
-}
-
-int hf_database_letters(struct hf_database *database, const struct hf_letter_filter *filter, hf_letter_fn *letter,
-                        void *ctx) {
-  HF_CLEANUP_FREE int64_t *rows = NULL;
-  size_t count = 0;
-  int r = hf_database_find(database, filter, &rows, &count);
-  for (size_t i = 0; i < count && r == 0; i++) {
-    r = hf_database_letter(database, rows[i], letter, ctx);
-    r = r == HF_ERR_NOTFOUND ? 0 : r;
-  }
-  return r;
 }

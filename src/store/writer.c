@@ -87,15 +87,15 @@ static int write_once(struct hf_writer *writer, struct hf_task *const *tasks, si
   return hf_database_commit(writer->database);
 }
 
-/* Takes the writes at the front of the list. When a disk is full, or memory, the small ones may fit: each is tried
- * alone. When it is broken or held by others, that would take time, and change nothing. */
+/* Takes the writes at the front of the list, where one is. When a disk is full, or memory, the small ones may fit: each
+ * is tried alone. When it is broken or held by others, that would take time, and change nothing. */
 static void write_group(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
   struct hf_task *group[GROUP_MAX];
   size_t group_count = 0;
-  while (group_count < GROUP_MAX && !hf_list_empty(tasks) && is_write(first(tasks))) {
+  do {
     group[group_count] = first(tasks);
     hf_list_remove(&group[group_count++]->link);
-  }
+  } while (group_count < GROUP_MAX && !hf_list_empty(tasks) && is_write(first(tasks)));
   int r = write_once(writer, group, group_count);
   const bool alone = (r == HF_ERR_FULL || r == HF_ERR_NOMEM) && group_count > 1;
   for (size_t i = 0; i < group_count; i++) {

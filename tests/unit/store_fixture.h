@@ -98,11 +98,22 @@ static inline void read_row(void *ctx, const struct hf_letter *letter) {
   to->numbers = *letter;
 }
 
+/* Shows all that match, the newest first. */
+static inline void for_letters(struct hf_database *database, const struct hf_letter_filter *filter,
+                               hf_letter_fn *letter, void *ctx) {
+  int64_t *rows;
+  size_t count;
+  assert_int_equal(hf_database_find(database, filter, &rows, &count), 0);
+  for (size_t i = 0; i < count; i++)
+    assert_int_equal(hf_database_letter(database, rows[i], letter, ctx), 0);
+  hf_free(rows);
+}
+
 /* All that match, whatever was read before is forgotten. Static, for it is large. */
 static inline struct read_letters *read_matching(struct hf_database *database, struct hf_letter_filter filter) {
   static struct read_letters read;
   read.count = 0;
-  assert_int_equal(hf_database_letters(database, &filter, read_row, &read), 0);
+  for_letters(database, &filter, read_row, &read);
   return &read;
 }
 
