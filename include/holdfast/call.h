@@ -66,13 +66,17 @@ struct hf_call_target {
   unsigned server; /* equal numbers: endpoints of one server, where what may be repeated at one may be at the other */
   bool harmless;   /* that it ran here cannot matter to another server: its safety is configured as read-only */
   bool hedged;     /* a second attempt may be started while the first is slow; needs `harmless` */
-  hf_time
-      keyed_until; /* HF_SAFETY_KEYED: until when the server remembers the key; later it counts as unsafe. Absolute */
 
-  /* A status check by a read-only call can say whether this target ran; 0: there is none. */
-  hf_time check_time; /* what is kept of the deadline for it */
-  hf_time settle; /* how long after an attempt's end it can still begin to run, as its child is not known to be dead;
-                     HF_TIME_NEVER: nobody knows */
+  /* HF_SAFETY_KEYED: until when the server remembers the key (absolute). Later it counts as unsafe. */
+  hf_time keyed_until;
+
+  /* What is kept of the deadline for a status check, a read-only call that can say whether this target ran; 0: there is
+   * none. */
+  hf_time check_time;
+
+  /* How long after an attempt's end it can still begin to run, where its child is not known to be dead; HF_TIME_NEVER:
+   * nobody knows. */
+  hf_time settle;
 };
 
 /* Which calls that end badly are written down. */
