@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { done, test } from '../../lib/tap.mjs';
 import {
@@ -389,7 +390,7 @@ await test('what has not run is replayed through the gateway, and what came of i
   const one = await shown('d-u1');
   assert.deepStrictEqual([one.status, one.replays], ['replayed', 1]);
   assert.ok(one.result);
-  assert.ok(one.history.every(({ by }) => by));
+  assert.deepStrictEqual([...new Set(one.history.map(({ by }) => by))], [os.userInfo().username]);
   assert.strictEqual((await shown('d-other')).status, 'dead');
   assert.match((await dlq(['replay', '--tool', 'shop__charge'])).out, /No letter matches/);
 });
@@ -529,6 +530,16 @@ await test('a status shows breakers, outages, limits, repeats and letters', asyn
   assert.match(out, /recent outages\n.*\n {2}shop +charge +\d+ s ago +\d+ s so far +0\n/);
   assert.match(out, /dead letters: 3 wait, the oldest for \d+ s; 0 being replayed, 0 quarantined/);
   assert.match(out, /cache: 0 answers/);
+});
+
+await test('a status fails when a server that should work does not, and says why', async (t) => {
+  const mcpServers = { gone: { command: '/nonexistent/server' }, off: { command: '/nonexistent/server', disabled: true } };
+  const { dir } = await shop(t, { mcpServers });
+  await run(dir, ['call', 'gone__x', '{}'], { code: 1 });
+  const { out } = await run(dir, ['status'], { code: 1 });
+  assert.match(out, /gone +(down|parked) /);
+  assert.match(out, /\n {2}gone: \S/);
+  assert.match(out, /off +left out /);
 });
 
 await test('a status is drawn anew on a terminal, and only there, until it is interrupted', async (t) => {
