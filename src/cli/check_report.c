@@ -12,7 +12,8 @@
 
 enum { ORIGIN_ARENA_MAX = 64 << 10, PATH_TEXT_MAX = 4096 };
 
-struct hf_str hf_check_origin(struct hf_str url, struct hf_arena *arena) {
+/* Scheme, host and port of a URL. */
+static struct hf_str origin_of(struct hf_str url, struct hf_arena *arena) {
   const char *scheme_end = url.len ? memmem(url.ptr, url.len, "://", 3) : NULL;
   if (!scheme_end)
     return HF_STR("?");
@@ -96,7 +97,7 @@ static void put_server(struct hf_printer *out, const struct hf_server_settings *
     return;
   }
   if (s->transport == HF_TRANSPORT_HTTP)
-    hf_print(out, "%.*s, %zu header%s", HF_STR_FMT(hf_check_origin(s->url, arena)), s->headers.count,
+    hf_print(out, "%.*s, %zu header%s", HF_STR_FMT(origin_of(s->url, arena)), s->headers.count,
              plural(s->headers.count));
   else
     hf_print(out, "%.*s with %zu argument%s, %zu variable%s", HF_STR_FMT(s->command), s->args.count,
@@ -210,7 +211,7 @@ static void json_server(struct hf_json_writer *w, const struct hf_server_setting
   if (s->disabled)
     hf_json_write_member_str(w, "reason", s->disabled_reason);
   else if (s->transport == HF_TRANSPORT_HTTP)
-    hf_json_write_member_str(w, "origin", hf_check_origin(s->url, arena));
+    hf_json_write_member_str(w, "origin", origin_of(s->url, arena));
   else
     hf_json_write_member_str(w, "command", s->command);
   hf_json_write_member_str(w, "instance", s->instance == HF_INSTANCE_SHARED ? HF_STR("shared") : HF_STR("session"));

@@ -16,7 +16,4 @@ int hf_check_text(const char *path, const struct hf_settings *settings, const st
 int hf_check_json(const char *path, const struct hf_settings *settings, const struct hf_problems *problems,
                   const char *failure, struct hf_buf *out);
 
-/* Scheme, host and port of a URL. */
-struct hf_str hf_check_origin(struct hf_str url, struct hf_arena *arena);
-
 #endif

@@ -33,9 +33,6 @@ int hf_dlq_each(struct hf_dlq *dlq, const struct hf_letter_filter *filter, hf_le
  * HF_EXIT_GOOD or HF_EXIT_USAGE, said already. */
 int hf_dlq_filter(const struct hf_args *args, enum hf_letter_status otherwise, struct hf_letter_filter *ret_filter);
 
-/* True if an option chooses letters (a limit alone doesn't). */
-bool hf_dlq_filters(const struct hf_args *args);
-
 /* Holds ids against options: some letters must be named, by ids, by a filter, or by --all. Returns HF_EXIT_GOOD or
  * HF_EXIT_USAGE, said already. */
 int hf_dlq_check_choice(const struct hf_args *args, const char *command);

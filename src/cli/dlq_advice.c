@@ -46,8 +46,8 @@ static const struct {
     ROW("cancelled", "The client gave up or went away: discard, unless the effect is wanted still."),
     ROW("deadline", "The call's deadline passed before it had its turn: replay, and look what it waited for."),
     ROW("unknown", "What came back is nothing that the gateway knows: `holdfast dlq show` has the details."),
-    ROW("gateway_died", "The gateway ended in the middle of these calls: find out whether they took effect (or "
-                        "configure `reconcile` and replay with --reconcile)."),
+    ROW(HF_LETTER_GATEWAY_DIED, "The gateway ended in the middle of these calls: find out whether they took effect (or "
+                                "configure `reconcile` and replay with --reconcile)."),
 #undef ROW
 };
 

@@ -8,14 +8,15 @@
 
 #include <string.h>
 
-bool hf_dlq_filters(const struct hf_args *args) {
+/* True if an option chooses letters; a limit alone does not. */
+static bool chooses(const struct hf_args *args) {
   const struct hf_filter_args *f = &args->filter;
   return f->tool || f->provider || f->reason || f->fingerprint || f->priority || f->since || f->until || f->status;
 }
 
 int hf_dlq_check_choice(const struct hf_args *args, const char *command) {
   const bool all = (args->flags & HF_FLAG_ALL) != 0;
-  const bool filters = hf_dlq_filters(args);
+  const bool filters = chooses(args);
   if (args->rest_count && (filters || all || args->filter.limit))
     return hf_complain(HF_EXIT_USAGE, "%s: ids name their letters; leave out the ids or the filter", command);
   if (!args->rest_count && !filters && !all)
@@ -28,7 +29,7 @@ static const char *const classes[] = {
 #define CLASS(name, text) text,
     HF_FAULT_LIST(CLASS)
 #undef CLASS
-        "gateway_died",
+        HF_LETTER_GATEWAY_DIED,
     NULL};
 
 bool hf_dlq_class_known(struct hf_str reason) {

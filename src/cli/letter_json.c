@@ -8,18 +8,9 @@
 
 enum { VALUE_MAX = 128 << 20 };
 
-static const char *const statuses[HF_LETTER_STATUS_COUNT] = {
-    [HF_LETTER_DEAD] = "dead",           [HF_LETTER_REPLAYING] = "replaying",     [HF_LETTER_REPLAYED] = "replayed",
-    [HF_LETTER_DISCARDED] = "discarded", [HF_LETTER_QUARANTINED] = "quarantined",
-};
-
-const char *hf_letter_status_name(enum hf_letter_status status) {
-  return status < HF_LETTER_STATUS_COUNT ? statuses[status] : "unknown";
-}
-
 int hf_letter_status_parse(struct hf_str name, enum hf_letter_status *ret_status) {
   for (enum hf_letter_status s = 0; s < HF_LETTER_STATUS_COUNT; s++) {
-    if (hf_str_equal(name, hf_str_from(statuses[s]))) {
+    if (hf_str_equal(name, hf_str_from(hf_letter_status_name(s)))) {
       *ret_status = s;
       return 0;
     }

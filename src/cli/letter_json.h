@@ -14,8 +14,6 @@ struct hf_letter_view {
   const struct hf_strings *secrets; /* what is redacted beyond the usual, or NULL */
 };
 
-const char *hf_letter_status_name(enum hf_letter_status status);
-
 /* Returns 0, or HF_ERR_INVALID for a name of none. */
 int hf_letter_status_parse(struct hf_str name, enum hf_letter_status *ret_status);
 

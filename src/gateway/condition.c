@@ -5,11 +5,6 @@
 #include "json/pointer.h"
 #include "json/value.h"
 
-static bool is_number(struct hf_str raw) {
-  struct hf_decimal number;
-  return hf_decimal_read(raw, &number) == 0;
-}
-
 static bool is_true(struct hf_str raw) {
   return hf_str_equal(raw, HF_STR("true"));
 }
@@ -18,22 +13,6 @@ static bool is_true(struct hf_str raw) {
 static int read_value(const struct hf_condition *condition, struct hf_str *ret_value) {
   int r = hf_json_pointer(condition->value, HF_STR(""), ret_value);
   return r == HF_ERR_NOMEM ? r : r < 0 ? HF_ERR_INVALID : 0;
-}
-
-int hf_condition_check(const struct hf_condition *condition, struct hf_error *reterr) {
-  enum hf_operator how = condition->op;
-  int r = hf_json_pointer_check(condition->pointer, reterr);
-  if (r < 0)
-    return r;
-  struct hf_str value;
-  r = read_value(condition, &value);
-  if (r < 0)
-    return hf_error_set(reterr, r, "the value to compare with is no JSON");
-  if (how == HF_OPERATOR_EXISTS && !is_true(value) && !hf_str_equal(value, HF_STR("false")))
-    return hf_error_set(reterr, HF_ERR_INVALID, "a value exists or not: true or false");
-  if (how == HF_OPERATOR_AT_LEAST && !is_number(value))
-    return hf_error_set(reterr, HF_ERR_INVALID, "what a value is at least is a number");
-  return 0;
 }
 
 static bool is_string(struct hf_str raw) {

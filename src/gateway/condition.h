@@ -7,9 +7,6 @@
 #include "base/str.h"
 #include "gateway/settings.h"
 
-/* 0, or HF_ERR_INVALID with the reason why `condition` (which is not absent) can't be meant. */
-int hf_condition_check(const struct hf_condition *condition, struct hf_error *reterr);
-
 /* Tells whether the raw JSON `result` fulfils `condition`, which is not absent. Equal is what means the same: members
  * in any order, numbers by value (1, 1.0 and 10e-1 are one). That nothing `exists` is only true where it could: what
  * would contain it is there. Returns 0, or why it cannot be told: HF_ERR_INVALID (the condition), HF_ERR_SYNTAX,

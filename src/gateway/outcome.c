@@ -151,7 +151,8 @@ static int append_effort(const struct hf_outcome *outcome, struct hf_buf *out) {
                        seconds);
 }
 
-int hf_outcome_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
+/* Tells a model what happened, whether the tool may have run, and what to do next. */
+static int append_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
   const struct hf_target_tool *target = exchange->target;
   char id[HF_CALL_ID_MAX];
   struct hf_str name = target->name.ptr ? target->name : hf_method_info(exchange->request.method)->name;
@@ -309,7 +310,7 @@ static int append_substitute_text(const struct hf_exchange *exchange, const stru
   hf_buf_init(&why, OUTCOME_TEXT_MAX);
   int r = outcome->fault == HF_FAULT_NONE
               ? hf_buf_append_str(&why, HF_STR("The server was not asked again: it is recent enough."))
-              : hf_outcome_text(exchange, outcome, &why);
+              : append_text(exchange, outcome, &why);
   if (r == 0)
     r = hf_degrade_text(outcome->source, exchange->tool->degraded, outcome->age, hf_buf_str(&why), out);
   hf_buf_deinit(&why);
@@ -348,7 +349,7 @@ void hf_outcome_answer_checked(struct hf_exchange *exchange, const struct hf_out
 void hf_outcome_answer_failure(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
   struct hf_buf text;
   hf_buf_init(&text, OUTCOME_TEXT_MAX);
-  if (hf_outcome_text(exchange, outcome, &text) < 0)
+  if (append_text(exchange, outcome, &text) < 0)
     hf_buf_reset(&text, OUTCOME_TEXT_MAX);
   answer(exchange, outcome, RPC_UPSTREAM_FAILED, hf_buf_str(&text));
   hf_buf_deinit(&text);

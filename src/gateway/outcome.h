@@ -8,9 +8,6 @@
 /* Appends the marker `_meta["dev.holdfast/outcome"]` of a call. Returns 0 or the buffer's error. */
 int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out);
 
-/* Appends the text that tells a model what happened, whether the tool may have run, and what to do next. */
-int hf_outcome_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out);
-
 /* Logs and counts the call. `outcome` as it was answered. */
 void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 

@@ -1,4 +1,5 @@
-#include "gateway/report.h"
+/* What the gateway shows of itself to operators: readiness, status, metrics. Reads everything, changes nothing. */
+#include "gateway/gateway.h"
 
 #include "gateway/session.h"
 #include "json/write.h"
@@ -7,7 +8,7 @@
 
 enum { OUTAGES_SHOWN = 3 };
 
-const char *hf_upstream_phase_name(enum hf_upstream_phase phase) {
+static const char *phase_name(enum hf_upstream_phase phase) {
   static const char *const names[] = {"idle", "starting", "ready", "down", "parked"};
   return names[phase];
 }
@@ -94,7 +95,7 @@ static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, c
 static void write_instance(struct hf_json_writer *w, struct hf_instance *instance) {
   struct hf_provider_view view;
   hf_provider_view(instance->provider, &view);
-  hf_json_write_member_str(w, "phase", hf_str_from(hf_upstream_phase_name(instance->phase)));
+  hf_json_write_member_str(w, "phase", hf_str_from(phase_name(instance->phase)));
   if (instance->phase == HF_UPSTREAM_READY) {
     hf_json_write_member_str(w, "era", instance->era == HF_ERA_MODERN ? HF_STR("modern") : HF_STR("legacy"));
     hf_json_write_member_str(w, "version", instance->version.ptr ? instance->version : HF_STR(""));
@@ -138,18 +139,13 @@ static struct hf_instance *shown_instance(const struct hf_server *server) {
   return HF_CONTAINER_OF(server->own.next, struct hf_instance, link);
 }
 
-static const char *const letter_states[HF_LETTER_STATUS_COUNT] = {
-    [HF_LETTER_DEAD] = "dead",           [HF_LETTER_REPLAYING] = "replaying",     [HF_LETTER_REPLAYED] = "replayed",
-    [HF_LETTER_DISCARDED] = "discarded", [HF_LETTER_QUARANTINED] = "quarantined",
-};
-
 static void write_store(struct hf_json_writer *w, const struct hf_gateway *gateway) {
   struct hf_store_stats stats = {0};
   gateway->store->ops->stats(gateway->store, &stats);
   hf_json_write_key(w, "letters");
   hf_json_write_object(w);
   for (int i = 0; i < HF_LETTER_STATUS_COUNT; i++)
-    hf_json_write_member_int(w, letter_states[i], (int64_t)stats.depth[i]);
+    hf_json_write_member_int(w, hf_letter_status_name((enum hf_letter_status)i), (int64_t)stats.depth[i]);
   if (stats.oldest_ms)
     hf_json_write_member_int(w, "oldestMs", gateway->loop->wall_ms - stats.oldest_ms);
   hf_json_write_member_int(w, "expiring", (int64_t)stats.expiring);
@@ -227,7 +223,7 @@ bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out) {
     hf_json_write_key_str(&w, server->settings->name);
     hf_json_write_str(&w, server->settings->disabled
                               ? HF_STR("disabled")
-                              : hf_str_from(hf_upstream_phase_name(instance ? instance->phase : HF_UPSTREAM_IDLE)));
+                              : hf_str_from(phase_name(instance ? instance->phase : HF_UPSTREAM_IDLE)));
   }
   hf_json_write_object_end(&w);
   bool ready = usable && !gateway->draining;
@@ -336,14 +332,16 @@ static int write_letters(const struct hf_gateway *gateway, struct hf_buf *out) {
   int r = hf_buf_append_str(out, HF_STR("# HELP holdfast_dead_letters Dead letters in the store, by status.\n"
                                         "# TYPE holdfast_dead_letters gauge\n"));
   for (int i = 0; r == 0 && i < HF_LETTER_STATUS_COUNT; i++)
-    r = hf_buf_printf(out, "holdfast_dead_letters{status=\"%s\"} %" PRIu64 "\n", letter_states[i], stats.depth[i]);
+    r = hf_buf_printf(out, "holdfast_dead_letters{status=\"%s\"} %" PRIu64 "\n",
+                      hf_letter_status_name((enum hf_letter_status)i), stats.depth[i]);
   if (r == 0)
     r = hf_buf_append_str(out, HF_STR("# HELP holdfast_dead_letters_waiting Letters that are dead, by class.\n"
                                       "# TYPE holdfast_dead_letters_waiting gauge\n"));
   for (unsigned i = 0; r == 0 && i <= HF_FAULT_COUNT; i++)
     if (stats.waiting[i])
       r = hf_buf_printf(out, "holdfast_dead_letters_waiting{class=\"%s\"} %" PRIu64 "\n",
-                        i < HF_FAULT_COUNT ? hf_fault_name((enum hf_fault)i) : "gateway_died", stats.waiting[i]);
+                        i < HF_FAULT_COUNT ? hf_fault_name((enum hf_fault)i) : HF_LETTER_GATEWAY_DIED,
+                        stats.waiting[i]);
   int64_t age = stats.oldest_ms ? (gateway->loop->wall_ms - stats.oldest_ms) / 1000 : 0;
   if (r == 0)
     r = write_value(out, "holdfast_dead_letter_oldest_seconds", "Age of the oldest letter that is dead.", age);

@@ -50,6 +50,12 @@ enum hf_letter_status {
   HF_LETTER_STATUS_COUNT
 };
 
+/* "dead", …; "unknown" for a number that is none. */
+const char *hf_letter_status_name(enum hf_letter_status status);
+
+/* The reason of a letter that was made of what a dead gateway left. */
+#define HF_LETTER_GATEWAY_DIED "gateway_died"
+
 /* A dead letter. Texts are borrowed by whoever gets one; absent ones have no pointer. Times are wall-clock ms. */
 struct hf_letter {
   struct hf_str id;   /* "d-…"; given by the store */
@@ -58,7 +64,7 @@ struct hf_letter {
   struct hf_str tool; /* the name that the client used: what a replay calls */
   struct hf_str route;
   struct hf_str providers; /* "a, b": those that were tried */
-  struct hf_str reason;    /* the fault's name, or "gateway_died" */
+  struct hf_str reason;    /* the fault's name, or HF_LETTER_GATEWAY_DIED */
   struct hf_str end;       /* hf_call_end_name */
   struct hf_str executed;  /* "no", "maybe", "yes" */
   struct hf_str arguments; /* raw */

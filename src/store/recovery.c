@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 4096, OWNERS_AT_ONCE = 32 };
 
-static const struct hf_str gateway_died = {"gateway_died", sizeof "gateway_died" - 1};
+static const struct hf_str gateway_died = {HF_LETTER_GATEWAY_DIED, sizeof HF_LETTER_GATEWAY_DIED - 1};
 
 static struct hf_str maybe(void) {
   return hf_str_from(hf_executed_name(HF_EXECUTED_MAYBE));
