@@ -185,7 +185,9 @@ void hf_check_start(struct hf_exchange *exchange, struct hf_target_tool *target,
   struct hf_gateway *gateway = exchange->client->gateway;
   struct hf_str arguments =
       exchange->sent_arguments.ptr ? exchange->sent_arguments : hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
-  if (hf_check_ask(gateway, exchange->client, target->tool, arguments, by - gateway->loop->now, checked, exchange,
+  /* A call that goes on without its client is still at that client's own instance. */
+  struct hf_client *client = target->instance->client ? target->instance->client : exchange->client;
+  if (hf_check_ask(gateway, client, target->tool, arguments, by - gateway->loop->now, checked, exchange,
                    &exchange->check) < 0)
     hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_CHECKED, .check = HF_CHECK_UNKNOWN});
 }

@@ -208,6 +208,10 @@ void hf_flights_free(struct hf_flights *flights) {
   hf_free(flights);
 }
 
+size_t hf_flights_count(const struct hf_flights *flights) {
+  return flights->by_key.len;
+}
+
 /* The first one at this client's own instances that nobody is there for. */
 static struct hf_flight *find_alone(struct hf_flights *flights, const struct hf_client *own) {
   for (size_t i = 0; i < flights->by_key.len; i++) {
@@ -245,8 +249,12 @@ static bool may_share(const struct hf_exchange *exchange) {
   return exchange->target->safety == HF_SAFETY_READ_ONLY && (tool->cache.ttl > 0 || tool->cache.max_stale > 0);
 }
 
+/* Whatever the order of a route's providers is this time. */
 static struct hf_client *own_client(const struct hf_exchange *exchange) {
-  return exchange->target->instance->client;
+  for (size_t i = 0; i < exchange->target_count; i++)
+    if (exchange->targets[i].instance->client)
+      return exchange->targets[i].instance->client;
+  return NULL;
 }
 
 /* Calls at two clients' own instances are different calls, and so are calls with different keys of the caller's. */

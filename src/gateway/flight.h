@@ -22,6 +22,9 @@ struct hf_flights *hf_flights_new(struct hf_gateway *gateway);
 /* No call is in flight any more. Accepts NULL. */
 void hf_flights_free(struct hf_flights *flights);
 
+/* How many calls could be joined now. */
+size_t hf_flights_count(const struct hf_flights *flights);
+
 /* The rows of the stage. */
 enum hf_stage_result hf_flight_before(struct hf_exchange *exchange);
 void hf_flight_landed(struct hf_exchange *exchange, const struct hf_message *response,

@@ -180,6 +180,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_map_deinit(&gateway->route_firsts);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
+  hf_spare_deinit(&gateway->spare_exchanges);
   hf_cache_deinit(&gateway->cache);
   hf_metrics_deinit(&gateway->metrics);
   hf_settings_free(gateway->settings);
@@ -445,7 +446,8 @@ static void end_drain(struct hf_gateway *gateway) {
     done(gateway->drained_ctx);
 }
 
-/* First the calls' time is up (or none is left): what still runs is answered as it stands. Then the upstreams'. */
+/* First the calls' time is up (or none is left): what still runs is answered as it stands, or once its letter is
+ * written. Then the upstreams'. */
 static void drain_due(struct hf_timer *timer) {
   struct hf_gateway *gateway = HF_CONTAINER_OF(timer, struct hf_gateway, drain_timer);
   if (gateway->stopping) {
@@ -455,17 +457,22 @@ static void drain_due(struct hf_timer *timer) {
   cancel_calls(gateway);
   gateway->stopping = true;
   stop_upstreams(gateway);
-  hf_timer_set(gateway->loop, &gateway->drain_timer,
-               hf_time_add(gateway->loop->now, any_running(gateway) ? HF_STOP_WAIT : 0));
+  bool wait = gateway->calls > 0 || any_running(gateway);
+  hf_timer_set(gateway->loop, &gateway->drain_timer, hf_time_add(gateway->loop->now, wait ? HF_STOP_WAIT : 0));
+}
+
+static void end_drain_soon(struct hf_gateway *gateway) {
+  if (gateway->drained && !gateway->closing && gateway->calls == 0 && (!gateway->stopping || !any_running(gateway)))
+    hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
 }
 
 void hf_gateway_upstream_ended(struct hf_gateway *gateway) {
-  if (gateway->stopping && gateway->drained && !gateway->closing && !any_running(gateway))
-    hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
+  if (gateway->stopping)
+    end_drain_soon(gateway);
 }
 
 void hf_gateway_call_ended(struct hf_gateway *gateway) {
   gateway->calls--;
-  if (gateway->draining && !gateway->stopping && gateway->calls == 0 && gateway->drained)
-    hf_timer_set(gateway->loop, &gateway->drain_timer, gateway->loop->now);
+  if (gateway->draining)
+    end_drain_soon(gateway);
 }

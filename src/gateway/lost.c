@@ -64,6 +64,7 @@ static void note(struct hf_gateway *gateway, const struct hf_lost *what, struct 
   *lost = *what;
   hf_list_init(&lost->link);
   lost->until = hf_time_add(gateway->loop->now, HF_LOST_KEPT);
+  lost->told_at = HF_TIME_NEVER;
   memcpy(lost->letter, letter.ptr ? letter.ptr : "", letter.len < sizeof lost->letter ? letter.len : 0);
   lost->key = key.len ? hf_strndup(key.ptr, key.len) : NULL;
   if ((key.len && !lost->key) || hf_map_put(&calls->by_fingerprint, hf_fingerprint_key(&lost->fingerprint), lost) < 0) {
@@ -91,12 +92,17 @@ void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *respo
   note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key);
 }
 
+/* Who calls after somebody was told knows of it. */
 static struct hf_lost *find(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   if (gateway->lost->by_fingerprint.len == 0 || exchange->replay || !hf_exchange_identify(exchange))
     return NULL;
   forget_old(gateway->lost, gateway->loop->now);
-  return hf_map_get(&gateway->lost->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
+  struct hf_lost *lost = hf_map_get(&gateway->lost->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
+  if (!lost || exchange->started <= lost->told_at)
+    return lost;
+  forget(gateway->lost, lost);
+  return NULL;
 }
 
 const struct hf_lost *hf_lost_find(struct hf_exchange *exchange) {
@@ -108,6 +114,12 @@ static bool is_new(const struct hf_exchange *exchange) {
   return !exchange->request.at[HF_FIELD_REQUEST_STATE] && !exchange->request.at[HF_FIELD_INPUT_RESPONSES];
 }
 
+/* The server that knows its key does not run it twice; another provider of its route would. */
+static bool is_repeated_safely(const struct hf_exchange *exchange, const struct hf_lost *lost) {
+  bool one_server = !exchange->route || exchange->route->provider_count == 1;
+  return one_server && lost->key && exchange->key.ptr && hf_str_equal(exchange->key, hf_str_from(lost->key));
+}
+
 enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
   if (!is_new(exchange) || exchange->key_given || !hf_intent_has_effects(exchange))
     return HF_STAGE_PASS;
@@ -115,7 +127,7 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
   if (!lost)
     return HF_STAGE_PASS;
   struct hf_gateway *gateway = exchange->client->gateway;
-  bool safe = lost->key && exchange->key.ptr && hf_str_equal(exchange->key, hf_str_from(lost->key));
+  bool safe = is_repeated_safely(exchange, lost);
   char id[HF_CALL_ID_MAX];
   hf_log_event(gateway->loop->log, HF_LOG_WARN,
                safe ? "a lost call is repeated under its key" : "an equal call was lost",
@@ -124,6 +136,7 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
     forget(gateway->lost, lost);
     return HF_STAGE_PASS;
   }
+  lost->told_at = hf_time_min(lost->told_at, gateway->loop->now);
   struct hf_buf text;
   hf_buf_init(&text, LOST_TEXT_MAX);
   (void)hf_buf_printf(&text,
@@ -131,7 +144,6 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
                       "%s). Find out whether it took effect. If it did not, or if it is meant to happen once more, "
                       "make this very call again: then it is sent.",
                       lost->by_death ? "an earlier gateway died" : "its client went away", lost->letter);
-  forget(gateway->lost, lost);
   hf_outcome_answer_refusal(exchange, HF_FAULT_CONFLICT, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
   hf_buf_deinit(&text);
   return HF_STAGE_ENDED;

@@ -1,8 +1,9 @@
 /* Calls with effects that may have run, and whose callers never heard of it: a gateway died with them, or their client
  * went away and stayed away.
  *
- * They are remembered for an hour. An equal call is told of it, once, instead of running the effect a second time; one
- * that repeats safely, because it goes under the key of the lost one, is not kept from it. */
+ * They are remembered for an hour. An equal call is told of it, instead of running the effect a second time; the next
+ * one is sent, if it was made by somebody who could have heard that. One that repeats safely, because it goes under the
+ * key of the lost one, is not kept from it. */
 #ifndef HF_GATEWAY_LOST_H
 #define HF_GATEWAY_LOST_H
 
@@ -17,6 +18,7 @@ struct hf_lost {
   struct hf_list link; /* oldest first */
   struct hf_fingerprint fingerprint;
   hf_time until;
+  hf_time told_at; /* HF_TIME_NEVER: nobody has been told */
   bool by_death; /* of a gateway; else of its client's interest */
   char letter[HF_LETTER_ID_MAX];
   char *key; /* idempotency key, owned, or NULL */

@@ -45,15 +45,18 @@ static void report(struct hf_exchange *exchange, unsigned provider, const struct
   hf_instance_step(target->instance, &event);
 }
 
-/* A permit that was granted to a call which no longer wants it goes back, and counts for nothing. */
+/* A permit that was granted to a call which no longer wants it goes back to where it was asked for, which need not be
+ * where the call ended, and counts for nothing. */
 static void return_unused_permits(struct hf_exchange *exchange) {
+  const struct hf_call *call = &exchange->call;
+  unsigned from = call->owed ? call->owed_by : call->target;
   for (unsigned i = 0; i < exchange->event_count; i++) {
     const struct hf_call_event *event = &exchange->events[i];
     if (event->kind != HF_CALL_PERMIT_GRANTED)
       continue;
     struct hf_report unused = {
         .permit = event->granted.permit, .blame = HF_BLAME_NOBODY, .retry_after = -1, .latency = -1};
-    report(exchange, (unsigned)(exchange->target - exchange->targets), &unused);
+    report(exchange, from, &unused);
   }
   exchange->event_count = 0;
 }

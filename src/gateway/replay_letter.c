@@ -266,12 +266,15 @@ static void on_checked(void *ctx, enum hf_check verdict, struct hf_str text) {
   }
 }
 
-/* The provider of a route that was tried, if it was only one: it alone can have run. */
+/* The provider of a route that was tried, if it was only one: it alone can have run. Where a replay went that failed
+ * without being written down as a call, the letter does not say. */
 static const struct hf_route_provider *route_provider(const struct hf_settings *settings,
                                                       const struct hf_letter *letter) {
   for (size_t i = 0; i < settings->route_count; i++) {
     const struct hf_route_settings *route = &settings->routes[i];
-    for (size_t p = 0; hf_str_equal(route->name, letter->route) && p < route->provider_count; p++)
+    if (!hf_str_equal(route->name, letter->route) || (letter->replays > 0 && route->provider_count > 1))
+      continue;
+    for (size_t p = 0; p < route->provider_count; p++)
       if (hf_str_equal(route->providers[p].tool.server, letter->providers))
         return &route->providers[p];
   }

@@ -687,6 +687,35 @@ static void flight__a_drain_ends_what_flies_alone(void **state) {
   shop_close(&shop);
 }
 
+static void flight__a_drain_waits_for_letters(void **state) {
+  (void)state;
+  static struct fake_store store;
+  memset(&store, 0, sizeof store);
+  struct shop shop;
+  struct fake_reply first;
+  bool drained = false;
+  fake_store_init(&store, NULL);
+  shop_open(&shop, &store);
+  shop.pay->letters = HF_LETTER_UNSAFE;
+  shop_call(&shop, &shop.ann, &first, "pay", CALL_EQUAL, "");
+  upstream_handed_over(upstream_last(shop.upstream));
+  store.slow = true;
+  hf_gateway_drain(shop.world.gateway, note_drained, &drained);
+  world_run(&shop.world, shop.world.settings->limits.drain);
+  shop.upstream->stopping = false;
+  shop.upstream->phase = HF_UPSTREAM_IDLE;
+  upstream_down(shop.upstream, HF_EVIDENCE_NONE, "stopped");
+  world_run(&shop.world, HF_SECONDS(1));
+  assert_int_equal(store.buried, 1);
+  assert_false(drained);
+  fake_store_answer(&store);
+  world_run(&shop.world, 0);
+  assert_non_null(strstr(first.answer, "\"deadLetterId\":\"d-1\""));
+  assert_true(drained);
+  reply_deinit(&first);
+  shop_close(&shop);
+}
+
 static void flight__a_gateway_may_end_while_calls_fly_alone(void **state) {
   (void)state;
   struct shop shop;
@@ -848,6 +877,7 @@ int main(void) {
       cmocka_unit_test(flight__answers_that_nobody_heard_are_bounded_in_number),
       cmocka_unit_test(flight__answers_that_nobody_heard_are_bounded_in_bytes),
       cmocka_unit_test(flight__a_drain_ends_what_flies_alone),
+      cmocka_unit_test(flight__a_drain_waits_for_letters),
       cmocka_unit_test(flight__a_gateway_may_end_while_calls_fly_alone),
       cmocka_unit_test(flight__a_gateway_may_end_while_letters_are_written),
       cmocka_unit_test(flight__a_callers_key_makes_calls_the_same_or_not),

@@ -158,6 +158,11 @@ static void intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost(vo
   assert_non_null(strstr(reply.answer, "make this very call again: then it is sent"));
   assert_non_null(strstr(reply.answer, "\"isError\":true"));
   reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", ""); /* made before that could be heard */
+  assert_int_equal(shop_count(&shop), 1);
+  assert_non_null(strstr(reply.answer, "dead letter d-1"));
+  reply_deinit(&reply);
+  world_run(&shop.world, HF_MS(1));
   shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
   assert_int_equal(shop_count(&shop), 2);
   upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
@@ -255,6 +260,7 @@ static void intent__a_call_whose_client_stayed_away_is_a_lost_one_too(void **sta
   assert_int_equal(shop_count(&shop), 1);
   assert_non_null(strstr(reply.answer, "when its client went away, and it may have run (dead letter d-1)"));
   reply_deinit(&reply);
+  world_run(&shop.world, HF_MS(1));
   shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
   assert_int_equal(shop_count(&shop), 2);
   upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
