@@ -1,5 +1,7 @@
 #include "gateway.h"
 
+#include "gateway/intent.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,44 +26,12 @@ static void over(struct sim_ask *ask) {
   end_pause(ask);
   ask->open = false;
   ask->sim->open--;
+  if (ask->ledgered)
+    ask->sim->deeds.deed[ask->deed].open--;
   sim_timer_stop(ask->sim->world, &ask->cancel);
   for (unsigned i = 0; i < a->question_count; i++)
     if (a->questions[i].ask == ask)
       a->questions[i].ask = NULL;
-}
-
-static void read_executed(struct sim_ask *ask, const char *text) {
-  static const char *const words[] = {"\"executed\":\"no\"", "\"executed\":\"maybe\"", "\"executed\":\"yes\""};
-  for (int i = 0; i < 3; i++)
-    if (strstr(text, words[i]))
-      ask->executed = i;
-}
-
-static void check_told(struct sim_ask *ask, const char *text) {
-  struct sim_gateway *sim = ask->sim;
-  unsigned ran = sim->world->executions[ask->number];
-  long echo = sim_number_after(text, "n=");
-  sim_check(sim->check, echo < 0 || echo == (long)ask->number, "an answer reached another caller", ask->number);
-  bool error = strstr(text, "\"error\":{") != NULL, tool_error = strstr(text, "\"isError\":true") != NULL;
-  if (error)
-    sim->refusals++;
-  else if (tool_error)
-    sim->failures++;
-  else
-    sim->successes++;
-  if (!ask->ledgered)
-    return;
-  read_executed(ask, text);
-  bool marked = strstr(text, "\"dev.holdfast/outcome\":{\"source\":\"live\"") != NULL;
-  sim_check(sim->check, error || marked || sim->no_memory, "an answer without its outcome", ask->number);
-  bool pending = strstr(text, "input_required") != NULL;
-  if (!error && !tool_error && !pending) {
-    sim_check(sim->check, echo >= 0, "a success without its payload", ask->number);
-    ask->executed = HF_EXECUTED_YES;
-  }
-  sim_check(sim->check, !tool_error || ask->executed >= 0 || sim->no_memory, "a failure that does not say what ran",
-            ask->number);
-  sim_check(sim->check, ask->executed != HF_EXECUTED_YES || ran > 0, "'executed', but it was not", ask->number);
 }
 
 static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *pieces) {
@@ -85,11 +55,13 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   if (len == 0) {
     sim_check(sim->check, http_status == 500 && sim->no_memory, "an answer without text", ask->number);
     sim->lost++;
+    if (ask->ledgered)
+      sim->deeds.deed[ask->deed].known = SIM_TOLD;
     return;
   }
   snprintf(id, sizeof id, "\"id\":%u,", ask->id);
   sim_check(sim->check, strstr(text, id) != NULL, "an answer under another id", ask->number);
-  check_told(ask, text);
+  sim_told(ask, text);
   if (ask->method == HF_METHOD_INITIALIZE && strstr(text, "\"result\""))
     ask->agent->ready = true;
 }
@@ -146,7 +118,7 @@ static void hear(struct sim_agent *a, struct sim_ask *ask, struct hf_pieces *pie
   sim_check(check, sim_number_after(text, "\"progressToken\":") == (long)ask->id, "progress under another token",
             ask->number);
   long echo = sim_number_after(text, "n=");
-  sim_check(check, echo < 0 || echo == (long)ask->number, "progress of another call", ask->number);
+  sim_check(check, echo < 0 || echo == (long)ask->deed, "progress of another call", ask->number);
   sim_check(check, progress > ask->progress, "progress fell", ask->number);
   ask->progress = progress;
 }
@@ -184,15 +156,41 @@ static void tell(struct sim_agent *a, const char *text) {
     (void)hand_in(a, NULL, text);
 }
 
+/* Whoever calls again for what is not protected means it once more. */
+static void note_call(struct sim_agent *a, const struct sim_ask *ask) {
+  struct sim_gateway *sim = a->sim;
+  struct sim_deed *deed = &sim->deeds.deed[ask->deed];
+  if (deed->calls++ > 0) {
+    bool protected = sim_deed_is_protected(sim, a, ask->deed);
+    deed->meant += !protected;
+    sim->again++;
+    sim->own_risk += !protected;
+    if (sim->trace)
+      fprintf(sim->trace, "%.6f again %u, meant %u times\n", (double)sim->world->now / 1e6, ask->deed, deed->meant);
+  } else {
+    deed->first = sim->world->now;
+  }
+  deed->open++;
+  deed->opened = a->opened;
+  deed->reloads = (unsigned)sim->reloads;
+}
+
 static void send_ask(struct sim_agent *a, struct sim_ask *ask, const char *text) {
   struct sim_gateway *sim = a->sim;
   ask->reply = (struct hf_reply){.ops = &reply_ops};
   ask->open = true;
   ask->started = sim->world->now;
   sim->open++;
+  if (ask->ledgered)
+    note_call(a, ask);
   trace(sim, "ask", ask->number, text);
   if (!hand_in(a, ask, text))
     over(ask);
+}
+
+/* A call waits for a key's note, its intent and its letter; and may have followed one that waited for the same. */
+static hf_time store_patience(const struct sim_gateway *sim) {
+  return sim->store ? 4 * HF_INTENT_WAIT + HF_CALL_LETTER_WAIT : 0;
 }
 
 /* The next request of the world, or NULL. */
@@ -201,17 +199,20 @@ static struct sim_ask *next_ask(struct sim_agent *a, enum hf_method method) {
   if (sim->asked == sim->world->call_count)
     return NULL;
   struct sim_ask *ask = &sim->asks[sim->asked];
+  sim->deeds.deed[sim->asked] = (struct sim_deed){.lost_at = HF_TIME_NEVER, .meant = 1, .principal = a->principal};
   *ask = (struct sim_ask){
       .sim = sim,
       .agent = a,
-      .number = sim->asked++,
+      .deed = sim->asked,
+      .number = sim->asked,
       .id = sim_world_chance(sim->world, 2) ? a->next_id : a->next_id++, /* some clients use one twice */
       .method = method,
       .most = sim->options.attempts + 1, /* a lost session is renewed once */
-      .deadline = sim->options.deadline + sim->gateway->settings->limits.list_wait,
+      .deadline = sim->options.deadline + sim->gateway->settings->limits.list_wait + store_patience(sim),
       .progress = -1,
       .executed = -1,
   };
+  sim->asked++;
   return ask;
 }
 
@@ -226,35 +227,59 @@ static bool is_only_one(const struct sim_ask *ask) {
   return true;
 }
 
+/* Its stream breaks. What was told of another call for the same says nothing of this one. */
+static void vanish(struct sim_ask *ask) {
+  struct sim_deed *deed = &ask->sim->deeds.deed[ask->deed];
+  trace(ask->sim, "vanishes", ask->number, "");
+  over(ask);
+  ask->vanished = true;
+  if (!ask->ledgered)
+    return;
+  deed->gone_at = ask->sim->world->now;
+  if (deed->known != SIM_TOLD && deed->known != SIM_DIED)
+    deed->known = SIM_VANISHED;
+  if (sim_world_chance(ask->sim->world, 70)) {
+    hf_time window = sim_chain_tool(&ask->sim->options.chain, deed->server, deed->tool)->coalesce;
+    sim_agent_plan(ask->agent, ask->deed, sim_world_between(ask->sim->world, 0, HF_SECONDS(5) + window * 3 / 2));
+  }
+}
+
 static void fire_cancel(struct sim_timer *timer) {
   struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
   struct sim_agent *a = ask->agent;
   ask->cancelled = true;
   if (a->stateless || !is_only_one(ask) || sim_world_chance(ask->sim->world, 50)) {
-    over(ask);
+    vanish(ask);
     hf_client_abandon(a->client, &ask->reply);
     return;
   }
   char text[SIM_TEXT_MAX];
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%u}}", ask->id);
+  if (ask->ledgered)
+    ask->sim->deeds.deed[ask->deed].known = SIM_TOLD; /* as it was asked for */
   tell(a, text);
-  sim_check(ask->sim->check, !ask->open, "a cancelled request goes on", ask->number);
+  sim_check(ask->sim->check, !ask->open || ask->sim->store, "a cancelled request goes on", ask->number);
 }
 
 static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, size_t size) {
   struct sim_world *w = world_of(a);
-  char hints[128] = "";
+  char hints[256] = "";
   /* Without memory a hint may go unread. */
   if (ask->ledgered && !a->sim->no_memory && sim_world_chance(w, 5)) {
     unsigned attempts = 1 + (unsigned)hf_random_below(&w->random, 3);
     unsigned ms = 1 + (unsigned)hf_random_below(&w->random, 30000);
-    if (attempts + 1 < ask->most)
-      ask->most = attempts + 1;
-    ask->deadline = hf_time_min(ask->deadline, HF_MS(ms) + a->sim->gateway->settings->limits.list_wait);
-    snprintf(hints, sizeof hints, ",\"dev.holdfast/call\":{\"deadlineMs\":%u,\"maxAttempts\":%u}", ms, attempts);
+    if (attempts + ask->targets < ask->most)
+      ask->most = attempts + ask->targets;
+    ask->deadline =
+        hf_time_min(ask->deadline, HF_MS(ms) + a->sim->gateway->settings->limits.list_wait + store_patience(a->sim));
+    snprintf(hints, sizeof hints, "\"deadlineMs\":%u,\"maxAttempts\":%u", ms, attempts);
   }
-  snprintf(text, size, "\"_meta\":{\"progressToken\":%u%s%s}", ask->id, hints,
+  if (ask->ledgered && a->sim->deeds.deed[ask->deed].key[0])
+    snprintf(hints + strlen(hints), sizeof hints - strlen(hints), "%s\"idempotencyKey\":\"%s\"", hints[0] ? "," : "",
+             a->sim->deeds.deed[ask->deed].key);
+  snprintf(text, size, "\"_meta\":{\"progressToken\":%u,\"sim/ask\":%u,\"sim/who\":%u,\"dev.holdfast/call\":{%s}%s}",
+           ask->id, ask->number, a->principal, hints,
            a->era != HF_ERA_MODERN
                ? ""
                : ",\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
@@ -268,26 +293,102 @@ static void plan_cancel(struct sim_ask *ask) {
                   fire_cancel);
 }
 
+void sim_agent_plan(struct sim_agent *a, unsigned deed, hf_time after) {
+  if (!a->sim->options.chain.on || a->again_count == SIM_AGAIN_MAX)
+    return;
+  a->again[a->again_count++] = (struct sim_again){deed, world_of(a)->now + after};
+}
+
+/* How many attempts it may take: repeats, hedges, and a new session at each target. */
+static void set_bounds(struct sim_ask *ask, const struct sim_deed *deed) {
+  const struct sim_gateway *sim = ask->sim;
+  const struct sim_chain *chain = &sim->options.chain;
+  bool read_only = false;
+  ask->targets = 0;
+  for (unsigned i = 0; i < sim->options.servers; i++) {
+    if (!sim_chain_reaches(chain, deed->server, deed->tool, i))
+      continue;
+    ask->targets++;
+    read_only = read_only || (chain->on && chain->tools[i][SIM_TOOL_READ].has_safety);
+  }
+  ask->read_only = read_only && deed->tool == SIM_TOOL_READ;
+  ask->most = ask->targets * (sim->options.attempts * (chain->on && deed->tool == SIM_TOOL_READ ? 2 : 1) + 1);
+}
+
+static void call_for(struct sim_agent *a, struct sim_ask *ask, const char *name) {
+  struct sim_gateway *sim = a->sim;
+  const struct sim_deed *deed = &sim->deeds.deed[ask->deed];
+  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], shown[32];
+  ask->ledgered = true;
+  ask->unsafe = deed->tool == SIM_TOOL_UNSAFE;
+  set_bounds(ask, deed);
+  if (deed->server < 0)
+    snprintf(shown, sizeof shown, "any_%s", name);
+  else if (a->endpoint < 0)
+    snprintf(shown, sizeof shown, "%s__%s", sim_server_name((unsigned)deed->server), name);
+  else
+    snprintf(shown, sizeof shown, "%s", name);
+  write_meta(a, ask, meta, sizeof meta);
+  const char *argument = deed->server < 0 ? "n" : sim_argument_name(&sim->options.chain, (unsigned)deed->server);
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/"
+           "call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"%s\":%u},%s}}",
+           ask->id, shown, argument, ask->deed, meta);
+  send_ask(a, ask, text);
+  plan_cancel(ask);
+}
+
+/* Something that was read before, by whomever. */
+static const struct sim_deed *choose_known(struct sim_agent *a, const struct sim_deed *wanted, unsigned *ret_number) {
+  struct sim_gateway *sim = a->sim;
+  for (unsigned back = 1; back <= 30 && back < sim->asked; back++) {
+    unsigned number = sim->asks[sim->asked - 1 - back].deed;
+    const struct sim_deed *deed = &sim->deeds.deed[number];
+    if (sim->asks[sim->asked - 1 - back].ledgered && deed->tool == SIM_TOOL_READ && deed->server == wanted->server &&
+        sim_world_chance(sim->world, 30)) {
+      *ret_number = number;
+      return deed;
+    }
+  }
+  return NULL;
+}
+
 static void call_tool(struct sim_agent *a) {
   struct sim_world *w = world_of(a);
   struct sim_ask *ask = next_ask(a, HF_METHOD_TOOLS_CALL);
   if (!ask)
     return;
-  char text[SIM_TEXT_MAX], meta[SIM_TEXT_MAX / 2], prefix[SIM_NAME_MAX] = "";
-  unsigned tool = (unsigned)hf_random_below(&w->random, SIM_TOOL_COUNT);
-  const char *name = sim_world_chance(w, 2) ? "invented" : sim_tool_names[tool];
-  ask->ledgered = true;
-  ask->unsafe = tool == SIM_TOOL_UNSAFE;
-  if (a->endpoint < 0)
-    snprintf(prefix, sizeof prefix, "s%u__", (unsigned)hf_random_below(&w->random, a->sim->options.servers));
-  write_meta(a, ask, meta, sizeof meta);
-  snprintf(
-      text, sizeof text,
-      "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/call\",\"params\":{\"name\":\"%s%s\",\"arguments\":{\"n\":"
-      "%u},%s}}",
-      ask->id, prefix, name, ask->number, meta);
-  send_ask(a, ask, text);
-  plan_cancel(ask);
+  struct sim_gateway *sim = a->sim;
+  const struct sim_chain *chain = &sim->options.chain;
+  struct sim_deed *deed = &sim->deeds.deed[ask->deed];
+  deed->tool = (unsigned)hf_random_below(&w->random, chain->on ? SIM_TOOLS_ASKED : SIM_TOOLS_PLAIN);
+  deed->server = a->endpoint >= 0 ? a->endpoint : (int)hf_random_below(&w->random, sim->options.servers);
+  if (chain->on && a->endpoint < 0 && chain->routes[deed->tool].present && sim_world_chance(w, 50))
+    deed->server = -1;
+  if (chain->on && deed->tool == SIM_TOOL_KEYED && sim_world_chance(w, 40))
+    snprintf(deed->key, sizeof deed->key, "key-%u", ask->deed);
+  if (chain->on && deed->tool == SIM_TOOL_READ && sim_world_chance(w, 60))
+    (void)choose_known(a, deed, &ask->deed);
+  call_for(a, ask, sim_world_chance(w, 2) ? "invented" : sim_tool_names[deed->tool]);
+}
+
+/* What it means to ask for again by now. Returns false if there is nothing. */
+static bool call_again(struct sim_agent *a) {
+  struct sim_gateway *sim = a->sim;
+  for (unsigned i = 0; i < a->again_count; i++) {
+    unsigned number = a->again[i].deed;
+    const struct sim_deed *deed = &sim->deeds.deed[number];
+    if (a->again[i].at > sim->world->now || (a->endpoint >= 0 && a->endpoint != deed->server))
+      continue;
+    a->again[i] = a->again[--a->again_count];
+    struct sim_ask *ask = next_ask(a, HF_METHOD_TOOLS_CALL);
+    if (!ask)
+      return true;
+    ask->deed = number;
+    call_for(a, ask, sim_tool_names[deed->tool]);
+    return true;
+  }
+  return false;
 }
 
 static void ask_for(struct sim_agent *a, enum hf_method method) {
@@ -334,6 +435,11 @@ static void introduce(struct sim_agent *a) {
 static void open_client(struct sim_agent *a) {
   struct sim_world *w = world_of(a);
   struct sim_gateway *sim = a->sim;
+  if (!sim->gateway)
+    return;
+  char principal[SIM_NAME_MAX];
+  snprintf(principal, sizeof principal, "p%u", a->principal);
+  a->opened++;
   a->era = sim_world_chance(w, 50) ? HF_ERA_LEGACY : HF_ERA_MODERN;
   a->endpoint = sim_world_chance(w, 50) ? -1 : (int)hf_random_below(&w->random, sim->options.servers);
   a->asks_back = a->era == HF_ERA_LEGACY && sim_world_chance(w, 70);
@@ -345,6 +451,7 @@ static void open_client(struct sim_agent *a) {
   snprintf(name, sizeof name, "s%d", a->endpoint);
   struct hf_client_options options = {
       .era = sim_world_chance(w, 50) ? HF_ERA_UNKNOWN : a->era,
+      .principal = hf_str_from(principal),
       .ops = &client_ops,
       .owner = a,
   };
@@ -373,10 +480,27 @@ void sim_agent_close(struct sim_agent *a) {
     if (!sim->asks[i].open || sim->asks[i].agent != a)
       continue;
     sim->asks[i].cancelled = true;
-    over(&sim->asks[i]);
+    vanish(&sim->asks[i]);
   }
   a->client = NULL;
   hf_client_close(client);
+}
+
+void sim_agent_cut_off(struct sim_agent *a) {
+  struct sim_gateway *sim = a->sim;
+  for (unsigned i = 0; i < sim->asked; i++) {
+    struct sim_ask *ask = &sim->asks[i];
+    struct sim_deed *deed = &sim->deeds.deed[ask->deed];
+    if (ask->agent != a || !ask->ledgered)
+      continue;
+    bool open = ask->open;
+    if (deed->known == SIM_VANISHED || (open && deed->known != SIM_TOLD))
+      deed->known = SIM_DIED;
+    deed->lost_at = HF_TIME_NEVER;
+    if (open && sim_world_chance(sim->world, 70))
+      sim_agent_plan(a, ask->deed, sim_world_between(sim->world, 0, HF_SECONDS(100)));
+  }
+  sim_agent_close(a);
 }
 
 /* A person answers the oldest question, or leaves it. */
@@ -397,6 +521,8 @@ static void fire_patience(struct sim_timer *timer) {
 }
 
 static void act(struct sim_agent *a) {
+  if (a->again_count > 0 && sim_world_chance(world_of(a), 70) && call_again(a))
+    return;
   static const enum hf_method both[] = {HF_METHOD_TOOLS_LIST,    HF_METHOD_TOOLS_LIST,  HF_METHOD_PROMPTS_LIST,
                                         HF_METHOD_PROMPTS_GET,   HF_METHOD_PROMPTS_GET, HF_METHOD_RESOURCES_LIST,
                                         HF_METHOD_RESOURCES_READ};
@@ -437,6 +563,7 @@ static void fire_agent(struct sim_timer *timer) {
 
 void sim_agent_init(struct sim_agent *agent, struct sim_gateway *sim) {
   *agent = (struct sim_agent){.sim = sim};
+  agent->principal = (unsigned)sim_world_between(sim->world, 0, SIM_PRINCIPALS - 1);
   agent->patience.fire = fire_patience;
   sim_timer_set(sim->world, &agent->timer, sim_world_between(sim->world, 0, sim->options.gap), fire_agent);
 }

@@ -1,18 +1,23 @@
 /* A whole gateway in the simulated world: the real pipeline between fake servers and fake clients.
  *
  * server.c stands behind gateway/upstream.h and misbehaves as world.c does; agent.c stands before gateway/client.h,
- * asks, cancels, leaves, and reads every answer; gateway.c owns both, the settings with their reloads, and the one
- * clock. What the servers did is in the world's ledger, what the clients were told is held against it. */
+ * asks, cancels, vanishes, asks again, and reads every answer (told.c); store.c is behind gateway/store.h, slow, full
+ * or the heir of a gateway that died; operator.c replays dead letters; chain.c draws tools, routes and standbys;
+ * gateway.c owns them all, the settings with their reloads, lives and deaths, and the one clock. What the servers did
+ * is in the ledger (deed.c), what the clients were told is held against it. */
 #ifndef SIM_GATEWAY_H
 #define SIM_GATEWAY_H
 
+#include "chain.h"
 #include "check.h"
+#include "deed.h"
 #include "gateway/gateway.h"
+#include "store.h"
 #include "world.h"
 
 #include <stdio.h>
 
-enum { SIM_SERVERS_MAX = 4, SIM_AGENTS_MAX = 6, SIM_NAME_MAX = 8, SIM_TEXT_MAX = 2048, SIM_QUESTIONS_MAX = 64 };
+enum { SIM_AGENTS_MAX = 6, SIM_NAME_MAX = 8, SIM_TEXT_MAX = 2048, SIM_QUESTIONS_MAX = 64, SIM_AGAIN_MAX = 8 };
 
 struct sim_gateway;
 struct sim_agent;
@@ -24,13 +29,19 @@ struct sim_ask {
   struct sim_timer cancel;
   struct sim_gateway *sim;
   struct sim_agent *agent;
-  unsigned number; /* in the world: the payload, and the ledger's key */
+  unsigned number; /* in the world */
+  unsigned deed;   /* what it is to do: the payload, and the ledger's key. That of the first call for it */
   unsigned id;     /* as the client numbers its requests: others use the same */
   enum hf_method method;
   bool unsafe;
   bool ledgered; /* a tool is asked for: the servers keep the ledger of it */
   bool open;
   bool cancelled;
+  bool vanished;     /* its stream broke: it may go on */
+  bool joined;       /* it was answered with another one's answer */
+  bool read_only;    /* by configuration, at one of the servers at least */
+  unsigned ran;      /* how often a request of its own ran the tool */
+  unsigned targets;  /* servers that it may go to */
   unsigned attempts; /* that reached a server */
   unsigned most;     /* that may */
   hf_time started;
@@ -49,6 +60,8 @@ struct sim_agent {
   struct hf_client *client;
   enum hf_era era;
   int endpoint; /* a server, or -1: all */
+  unsigned principal;
+  unsigned opened; /* how many clients it has been */
   unsigned next_id;
   bool ready;
   struct sim_ask *greeting; /* its `initialize`, or NULL */
@@ -61,6 +74,11 @@ struct sim_agent {
     struct sim_ask *ask;
   } questions[SIM_QUESTIONS_MAX];
   unsigned question_count;
+  struct sim_again {
+    unsigned deed;
+    hf_time at;
+  } again[SIM_AGAIN_MAX]; /* what it means to ask for once more */
+  unsigned again_count;
 };
 
 /* How one world is configured; a reload changes a part of it. */
@@ -78,6 +96,7 @@ struct sim_gateway_options {
   bool disabled[SIM_SERVERS_MAX];
   bool eager[SIM_SERVERS_MAX];
   struct hf_provider_options provider;
+  struct sim_chain chain;
 };
 
 struct sim_gateway {
@@ -88,7 +107,11 @@ struct sim_gateway {
   struct hf_loop loop;
   struct hf_log *log;
   int log_fd;
-  struct hf_gateway *gateway;
+  struct hf_gateway *gateway;    /* NULL: it has died, and none has been started since */
+  struct sim_store *store;       /* or NULL */
+  struct sim_operator *operator; /* or NULL */
+  struct sim_deeds deeds;
+  struct hf_list ghosts; /* requests that run though nobody waits for them */
   struct sim_agent agents[SIM_AGENTS_MAX];
   struct sim_ask *asks;
   unsigned asked;
@@ -102,7 +125,20 @@ struct sim_gateway {
   unsigned long lost;     /* answers for which there was no memory */
   unsigned long questions;
   unsigned long reloads;
+  unsigned long again;    /* calls for what was called for before */
+  unsigned long own_risk; /* of those, that may do it once more */
+  unsigned long joined;   /* answers that were another one's */
+  unsigned long cached;
+  unsigned long degraded;
+  unsigned long checked;
+  unsigned long letters;   /* ids of letters that were told */
+  unsigned long lost_told; /* that an equal call was lost */
+  unsigned long recorded;  /* results of keys */
+  unsigned long replays;   /* letters whose replay was started */
+  unsigned long replayed;
+  unsigned long deaths;
   struct sim_timer reload;
+  struct sim_timer death;
   struct sim_server *servers; /* every one that was opened */
   struct hf_message hello[2]; /* by era: legacy, modern */
   unsigned next_token;
@@ -120,14 +156,30 @@ void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, s
 void sim_agent_init(struct sim_agent *agent, struct sim_gateway *sim);
 void sim_agent_close(struct sim_agent *agent);
 
+/* The gateway has died with its connections. */
+void sim_agent_cut_off(struct sim_agent *agent);
+
+/* It means to ask for it again, `after` from now. */
+void sim_agent_plan(struct sim_agent *agent, unsigned deed, hf_time after);
+
+/* told.c: reads an answer to a tool call and holds it against the ledger. */
+void sim_told(struct sim_ask *ask, const char *text);
+
+/* Is what was told still true when all has come to rest? */
+void sim_told_check_end(struct sim_gateway *sim);
+
 /* server.c */
 int sim_server_open(void *ctx, const struct hf_server_settings *settings, struct hf_str capabilities,
                     const struct hf_upstream_events *events, void *owner, struct hf_upstream **ret_upstream);
 void sim_servers_free(struct sim_gateway *sim);
+void sim_ghosts_free(struct sim_gateway *sim);
 
-/* The list results, by server era; for the agents' names too. */
-extern const char *const sim_tool_names[];
-enum { SIM_TOOL_READ, SIM_TOOL_IDEMPOTENT, SIM_TOOL_UNSAFE, SIM_TOOL_COUNT };
+/* operator.c: replays dead letters. */
+void sim_operator_init(struct sim_gateway *sim);
+void sim_operator_stop(struct sim_gateway *sim); /* starts nothing more */
+void sim_operator_end(struct sim_gateway *sim);  /* frees what is under way: the gateway is about to go */
+bool sim_operator_works(const struct sim_gateway *sim);
+void sim_operator_free(struct sim_gateway *sim);
 
 /* Joins into `text`, cut at its size. Returns the length. */
 size_t sim_join(const struct hf_pieces *pieces, char text[SIM_TEXT_MAX]);

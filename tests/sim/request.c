@@ -22,22 +22,101 @@ struct sim_plan sim_attempt_plan(struct sim_server *s) {
   return plan;
 }
 
+/* A request that nobody waits for any more, and that runs all the same, some time later. */
+struct sim_ghost {
+  struct hf_list link;
+  struct sim_timer timer;
+  struct sim_gateway *sim;
+  struct sim_run run;
+  long number; /* of the ask, or -1 */
+};
+
+static void ghost_free(struct sim_ghost *ghost) {
+  ghost->sim->deeds.deed[ghost->run.deed].under_way--;
+  sim_timer_stop(ghost->sim->world, &ghost->timer);
+  hf_list_remove(&ghost->link);
+  free(ghost);
+}
+
+static void fire_ghost(struct sim_timer *timer) {
+  struct sim_ghost *ghost = HF_CONTAINER_OF(timer, struct sim_ghost, timer);
+  if (ghost->sim->trace)
+    fprintf(ghost->sim->trace, "%.6f site %u executes %u, late\n", (double)ghost->sim->world->now / 1e6,
+            ghost->run.site, ghost->run.deed);
+  if (ghost->number >= 0)
+    ghost->sim->asks[ghost->number].ran++;
+  sim_deed_run(ghost->sim, &ghost->run);
+  ghost_free(ghost);
+}
+
+void sim_ghosts_free(struct sim_gateway *sim) {
+  while (!hf_list_empty(&sim->ghosts))
+    ghost_free(HF_CONTAINER_OF(sim->ghosts.next, struct sim_ghost, link));
+}
+
+/* How long after its caller's going a request may still begin. */
+static hf_time settles_within(const struct hf_attempt_ref *ref) {
+  const struct sim_chain *chain = &ref->server->sim->options.chain;
+  const struct hf_reconcile_settings *reconcile = &chain->tools[ref->run.site][ref->run.tool].reconcile;
+  bool promised = reconcile->tool.server.ptr && reconcile->settle != HF_TIME_NEVER;
+  return promised ? reconcile->settle : HF_SECONDS(100);
+}
+
+static bool can_run(const struct hf_attempt_ref *ref) {
+  return ref->arrived && !ref->executed && ref->run.tool < SIM_TOOLS_ASKED;
+}
+
+static void maybe_haunt(struct hf_attempt_ref *ref) {
+  struct sim_gateway *sim = ref->server->sim;
+  if (!sim->options.chain.on || !can_run(ref) || !sim_world_chance(sim->world, 40))
+    return;
+  hf_time now = sim->world->now;
+  hf_time until = (ref->left_at == HF_TIME_NEVER ? now : ref->left_at) + settles_within(ref);
+  if (until <= now)
+    return;
+  struct sim_ghost *ghost = calloc(1, sizeof *ghost);
+  if (!ghost)
+    abort();
+  ref->executed = true;
+  ghost->sim = sim;
+  ghost->run = ref->run;
+  ghost->number = ref->number;
+  sim->deeds.deed[ref->run.deed].under_way++;
+  hf_list_push_back(&sim->ghosts, &ghost->link);
+  sim_timer_set(sim->world, &ghost->timer, sim_world_between(sim->world, now, until - 1), fire_ghost);
+}
+
 void sim_attempt_release(struct hf_attempt_ref *ref) {
+  if (ref->arrived)
+    ref->server->sim->deeds.deed[ref->run.deed].under_way--;
   sim_timer_stop(world_of(ref->server), &ref->timer);
   hf_list_remove(&ref->link);
   free(ref);
 }
 
+void sim_attempt_leave(struct hf_attempt_ref *ref) {
+  ref->muted = true;
+  ref->left_at = world_of(ref->server)->now;
+  if (ref->timer.node.place != 0)
+    return;
+  if (ref->plan.fault == SIM_DROP_REQUEST)
+    maybe_haunt(ref);
+  sim_attempt_release(ref);
+}
+
 static void execute(struct hf_attempt_ref *ref) {
   struct sim_gateway *sim = ref->server->sim;
-  if (ref->executed || ref->number < 0 || ref->method != HF_METHOD_TOOLS_CALL)
+  if (!can_run(ref))
+    return;
+  bool late = ref->left_at != HF_TIME_NEVER && sim->world->now >= ref->left_at + settles_within(ref);
+  if (sim->options.chain.on && late)
     return;
   ref->executed = true;
-  if (sim->world->executions[ref->number] < UINT8_MAX)
-    sim->world->executions[ref->number]++;
+  if (ref->number >= 0)
+    sim->asks[ref->number].ran++;
   if (sim->trace)
-    fprintf(sim->trace, "%.6f server %u executes %ld\n", (double)sim->world->now / 1e6, ref->server->number,
-            ref->number);
+    fprintf(sim->trace, "%.6f server %u executes %ld\n", (double)sim->world->now / 1e6, ref->server->number, ref->deed);
+  sim_deed_run(sim, &ref->run);
 }
 
 static void done_with(struct hf_attempt_ref *ref, struct hf_evidence evidence, const char *text) {
@@ -47,7 +126,9 @@ static void done_with(struct hf_attempt_ref *ref, struct hf_evidence evidence, c
   bool muted = ref->muted;
   if (s->sim->trace)
     fprintf(s->sim->trace, "%.6f server %u request %lu of %ld ends: evidence %d%s\n", (double)s->sim->world->now / 1e6,
-            s->number, (unsigned long)ref->id, ref->number, evidence.kind, muted ? " (unheard)" : "");
+            s->number, (unsigned long)ref->id, ref->deed, evidence.kind, muted ? " (unheard)" : "");
+  if (evidence.kind == HF_EVIDENCE_BROKE && !evidence.child_dead)
+    maybe_haunt(ref);
   sim_attempt_release(ref);
   if (muted)
     return;
@@ -72,7 +153,7 @@ static void fail(struct hf_attempt_ref *ref, struct hf_evidence evidence) {
     evidence.jsonrpc_code = -32000;
   if (body)
     snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"error\":{\"code\":%d,\"message\":\"n=%ld\"}}",
-             (unsigned long long)ref->id, evidence.jsonrpc_code, ref->number);
+             (unsigned long long)ref->id, evidence.jsonrpc_code, ref->deed);
   done_with(ref, evidence, body ? text : NULL);
 }
 
@@ -88,14 +169,18 @@ static void rpc_error(struct hf_attempt_ref *ref, int code) {
   fail(ref, evidence);
 }
 
-#define LISTED_TOOLS                                                                                                   \
-  "\"tools\":[{\"name\":\"ro\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}},"        \
-  "{\"name\":\"idem\",\"annotations\":{\"idempotentHint\":true},\"inputSchema\":{\"type\":\"object\"}},"               \
-  "{\"name\":\"unsafe\",\"inputSchema\":{\"type\":\"object\"}}]"
+#define LISTED_TOOLS(SCHEMA)                                                                                           \
+  "\"tools\":[{\"name\":\"ro\",\"annotations\":{\"readOnlyHint\":true}," SCHEMA "},"                                   \
+  "{\"name\":\"idem\",\"annotations\":{\"idempotentHint\":true}," SCHEMA "},"                                          \
+  "{\"name\":\"unsafe\"," SCHEMA "},{\"name\":\"keyed\"," SCHEMA "},"                                                  \
+  "{\"name\":\"status\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}}]"
 
-static const char *list_result(enum hf_method method) {
+static const char even_tools[] = LISTED_TOOLS("\"inputSchema\":{\"type\":\"object\",\"required\":[\"n\"]}");
+static const char odd_tools[] = LISTED_TOOLS("\"inputSchema\":{\"type\":\"object\",\"required\":[\"num\"]}");
+
+static const char *list_result(const struct sim_server *s, enum hf_method method) {
   if (method == HF_METHOD_TOOLS_LIST)
-    return LISTED_TOOLS;
+    return strcmp(sim_argument_name(&s->sim->options.chain, s->number), "n") == 0 ? even_tools : odd_tools;
   if (method == HF_METHOD_PROMPTS_LIST)
     return "\"prompts\":[{\"name\":\"greet\"}]";
   if (method == HF_METHOD_RESOURCES_LIST)
@@ -103,15 +188,28 @@ static const char *list_result(enum hf_method method) {
   return "\"odd\":1";
 }
 
+/* What has been done at this site; sometimes nobody can say. */
+static void write_status(struct hf_attempt_ref *ref, char *text, size_t size) {
+  struct sim_gateway *sim = ref->server->sim;
+  bool ran = sim->deeds.deed[ref->run.deed].ran_at >> ref->run.site & 1;
+  const char *says = sim_world_chance(sim->world, 10) ? "null" : ran ? "true" : "false";
+  snprintf(text, size, "{\"content\":[],\"structuredContent\":{\"ran\":%s}}", says);
+}
+
 static void succeed(struct hf_attempt_ref *ref) {
   char text[SIM_TEXT_MAX], content[SIM_TEXT_MAX / 2];
+  struct sim_gateway *sim = ref->server->sim;
   execute(ref);
-  if (ref->method == HF_METHOD_TOOLS_CALL) {
-    snprintf(content, sizeof content, "{\"content\":[{\"type\":\"text\",\"text\":\"n=%ld\"}]}", ref->number);
+  if (ref->run.tool == SIM_TOOL_STATUS && ref->deed >= 0) {
+    write_status(ref, content, sizeof content);
+  } else if (ref->method == HF_METHOD_TOOLS_CALL) {
+    snprintf(content, sizeof content, "{\"content\":[{\"type\":\"text\",\"text\":\"n=%ld at=%lld w=%ld\"}]}", ref->deed,
+             (long long)sim->world->now, ref->who);
   } else if (ref->method == HF_METHOD_PROMPTS_GET) {
-    snprintf(content, sizeof content, "{\"messages\":[],\"description\":\"n=%ld\"}", ref->number);
+    snprintf(content, sizeof content, "{\"messages\":[],\"description\":\"n=%ld\"}", ref->deed);
   } else {
-    snprintf(content, sizeof content, "{%s%s}", ref->server->modern ? "\"ttlMs\":0," : "", list_result(ref->method));
+    snprintf(content, sizeof content, "{%s%s}", ref->server->modern ? "\"ttlMs\":0," : "",
+             list_result(ref->server, ref->method));
   }
   snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":%s}", (unsigned long long)ref->id, content);
   done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
@@ -123,7 +221,7 @@ static void answer_error(struct hf_attempt_ref *ref, const char *words) {
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"n=%ld %s\"}],"
            "\"isError\":true}}",
-           (unsigned long long)ref->id, ref->number, words);
+           (unsigned long long)ref->id, ref->deed, words);
   done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
 }
 
@@ -154,7 +252,7 @@ static bool say_progress(struct hf_attempt_ref *ref) {
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,\"progress\":"
            "%d,\"message\":\"n=%ld\"}}",
-           (unsigned long long)ref->id, (int)sim_world_between(world_of(ref->server), 0, 9), ref->number);
+           (unsigned long long)ref->id, (int)sim_world_between(world_of(ref->server), 0, 9), ref->deed);
   return say(ref, text);
 }
 
@@ -204,6 +302,8 @@ static void settle_failure(struct hf_attempt_ref *ref);
 
 static void settle(struct hf_attempt_ref *ref) {
   struct sim_world *w = world_of(ref->server);
+  if (ref->method == HF_METHOD_TOOLS_CALL && ref->run.tool == SIM_TOOL_COUNT)
+    return rpc_error(ref, -32601);
   switch (ref->plan.fault) {
   case SIM_OK:
     return succeed(ref);
@@ -255,7 +355,7 @@ static void input_required(struct hf_attempt_ref *ref) {
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},"
            "\"requestState\":\"n=%ld\"}}",
-           (unsigned long long)ref->id, ref->number);
+           (unsigned long long)ref->id, ref->deed);
   done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
 }
 
@@ -334,6 +434,24 @@ static void connected(struct hf_attempt_ref *ref) {
     sim_attempt_next(ref, sim_world_between(w, 0, HF_MS(1)));
 }
 
+/* Returns false if it is refused: its key belongs to something else. */
+static bool arrive(struct hf_attempt_ref *ref) {
+  struct sim_gateway *sim = ref->server->sim;
+  if (ref->deed < 0 || ref->run.tool == SIM_TOOL_COUNT)
+    return true;
+  bool other;
+  ref->arrived = true;
+  sim->deeds.deed[ref->run.deed].under_way++;
+  ref->run.key = sim_deed_arrive(sim, &ref->run, ref->key, &other);
+  sim_check(sim->check, !other || sim->no_memory || (sim->store && sim_store_has_failed(sim->store)),
+            "a key was sent with other arguments", ref->run.deed);
+  if (!other)
+    return true;
+  if (sent(ref, ref->len, true))
+    rpc_error(ref, -32602);
+  return false;
+}
+
 static void fire_request(struct sim_timer *timer) {
   struct hf_attempt_ref *ref = HF_CONTAINER_OF(timer, struct hf_attempt_ref, timer);
   switch (ref->stage++) {
@@ -344,7 +462,7 @@ static void fire_request(struct sim_timer *timer) {
       return fail(ref, HF_EVIDENCE(HF_EVIDENCE_BROKE));
     if (ref->muted)
       return sim_attempt_release(ref); /* given up half way: the server never sees a whole request */
-    if (sent(ref, ref->len, true))
+    if (arrive(ref) && sent(ref, ref->len, true))
       sim_attempt_next(ref, ref->plan.delay);
     return;
   default:
@@ -353,7 +471,9 @@ static void fire_request(struct sim_timer *timer) {
 }
 
 void sim_attempt_break_off(struct hf_attempt_ref *ref) {
+  struct hf_evidence broke = HF_EVIDENCE(HF_EVIDENCE_BROKE);
+  broke.child_dead = ref->server->killing;
   if (ref->stage >= 2 && sim_world_chance(world_of(ref->server), 50))
     execute(ref);
-  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_BROKE), NULL);
+  done_with(ref, broke, NULL);
 }

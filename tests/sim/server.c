@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sim_tool_names[] = {"ro", "idem", "unsafe"};
-
 static struct sim_world *world_of(const struct sim_server *s) {
   return s->sim->world;
 }
@@ -46,6 +44,7 @@ void sim_server_tell(struct sim_server *s, enum hf_evidence_kind why) {
 static void report_down(struct sim_server *s, bool first, enum hf_upstream_phase phase, enum hf_evidence_kind why) {
   if (first)
     sim_server_tell(s, why);
+  s->killing = why == HF_EVIDENCE_NOT_STARTED && s->sim->options.chain.child[s->number];
   while (!hf_list_empty(&s->requests)) {
     struct hf_attempt_ref *ref = HF_CONTAINER_OF(s->requests.next, struct hf_attempt_ref, link);
     sim_attempt_break_off(ref);
@@ -168,18 +167,64 @@ static void op_revive(struct hf_upstream *head) {
     start(s);
 }
 
+static unsigned tool_of(const char *text) {
+  for (unsigned tool = 0; tool < SIM_TOOL_COUNT; tool++) {
+    char name[32];
+    snprintf(name, sizeof name, "\"name\":\"%s\"", sim_tool_names[tool]);
+    if (strstr(text, name))
+      return tool;
+  }
+  return SIM_TOOL_COUNT;
+}
+
+/* The key, wherever the tool takes it. */
+static void read_key(struct hf_attempt_ref *ref, const char *text, const struct hf_upstream_request *request) {
+  static const char *const places[] = {"\"k\":\"", "\"sim/key\":\""};
+  for (size_t i = 0; i < 2; i++) {
+    const char *at = strstr(text, places[i]);
+    if (at)
+      snprintf(ref->key, sizeof ref->key, "%.*s", (int)strcspn(at + strlen(places[i]), "\""), at + strlen(places[i]));
+  }
+  for (size_t i = 0; i < request->param_count; i++)
+    if (hf_str_equal(request->params[i].name, HF_STR("X-Key")))
+      snprintf(ref->key, sizeof ref->key, "%.*s", HF_STR_FMT(request->params[i].value));
+}
+
+static bool is_expected(const struct sim_server *s, const struct hf_attempt_ref *ref) {
+  const struct sim_gateway *sim = s->sim;
+  bool effects = ref->run.tool == SIM_TOOL_UNSAFE || ref->run.tool == SIM_TOOL_KEYED;
+  return !effects || !sim->store || sim_store_has_failed(sim->store) || sim->no_memory ||
+         sim_store_expects(sim->store, (unsigned)ref->deed);
+}
+
+/* Somebody waits for it, or has gone and may come back. */
+static bool is_wanted(const struct sim_ask *ask) {
+  const struct sim_gateway *sim = ask->sim;
+  return ask->open || ask->vanished || sim->deeds.deed[ask->deed].open > 0;
+}
+
 static void note_attempt(struct sim_server *s, struct hf_attempt_ref *ref, const char *text) {
   struct sim_gateway *sim = s->sim;
   sim_check(sim->check, !strstr(text, "(null)"), "a request that names nothing", s->number);
-  ref->number = ref->method == HF_METHOD_TOOLS_CALL || ref->method == HF_METHOD_PROMPTS_GET
-                    ? sim_number_after(text, "\"n\":")
-                    : -1;
+  bool named = ref->method == HF_METHOD_TOOLS_CALL || ref->method == HF_METHOD_PROMPTS_GET;
+  ref->run.tool = ref->method == HF_METHOD_TOOLS_CALL ? tool_of(text) : SIM_TOOL_COUNT;
+  ref->run.site = sim->options.chain.on ? sim->options.chain.site[s->number] : s->number;
+  ref->deed = named ? sim_number_after(text, "\"n\":") : -1;
+  if (named && ref->deed < 0)
+    ref->deed = sim_number_after(text, "\"num\":");
+  ref->number = named ? sim_number_after(text, "\"sim/ask\":") : -1;
+  ref->who = sim_number_after(text, "\"sim/who\":");
+  if (ref->deed >= 0)
+    ref->run.deed = (unsigned)ref->deed;
+  if (ref->deed < 0 || ref->run.tool == SIM_TOOL_STATUS)
+    return;
+  sim->attempts++;
+  sim_check(sim->check, is_expected(s, ref), "a request with effects was sent without an intent", ref->run.deed);
   if (ref->number < 0)
     return;
   struct sim_ask *ask = &sim->asks[ref->number];
   ask->attempts++;
-  sim->attempts++;
-  sim_check(sim->check, ask->open, "a request was sent of a call that is over", ask->number);
+  sim_check(sim->check, is_wanted(ask), "a request was sent of a call that is over", ask->number);
   sim_check(sim->check, ask->attempts <= ask->most, "more attempts than allowed", ask->number);
 }
 
@@ -205,11 +250,13 @@ static int op_request(struct hf_upstream *head, struct hf_upstream_request *requ
   ref->id = request->id;
   ref->method = request->method;
   ref->new_session = request->new_session;
+  ref->left_at = HF_TIME_NEVER;
+  read_key(ref, text, request);
   note_attempt(s, ref, text);
   ref->plan = sim_attempt_plan(s);
   if (s->sim->trace)
-    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld, fault %d: %s\n", (double)w->now / 1e6, s->number,
-            (unsigned long)ref->id, ref->number, ref->plan.fault, text);
+    fprintf(s->sim->trace, "%.6f server %u request %lu of %ld, fault %d, key '%s': %s\n", (double)w->now / 1e6,
+            s->number, (unsigned long)ref->id, ref->deed, ref->plan.fault, ref->key, text);
   hf_list_push_back(&s->requests, &ref->link);
   sim_attempt_next(ref, request->new_session ? HF_MS(20) : sim_world_between(w, 0, HF_MS(1)));
   *ret_ref = ref;
@@ -220,9 +267,7 @@ static void op_abort(struct hf_upstream *head, struct hf_attempt_ref *ref, struc
   struct sim_server *s = (struct sim_server *)head;
   (void)reason;
   sim_check(s->sim->check, ref->server == s && !ref->muted, "a request was given up twice", s->number);
-  ref->muted = true;
-  if (ref->timer.node.place == 0)
-    sim_attempt_release(ref);
+  sim_attempt_leave(ref);
 }
 
 /* The answer to a question reaches who asked it, with that question's own token. */
@@ -271,9 +316,8 @@ static void op_free(struct hf_upstream *head) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &s->requests) {
     struct hf_attempt_ref *ref = HF_CONTAINER_OF(it, struct hf_attempt_ref, link);
-    ref->muted = true;
-    if (ref->timer.node.place == 0)
-      sim_attempt_release(ref);
+    if (!ref->muted)
+      sim_attempt_leave(ref);
   }
 }
 

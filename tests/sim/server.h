@@ -14,7 +14,13 @@ struct hf_attempt_ref {
   void *ctx;
   uint64_t id;
   enum hf_method method;
-  long number; /* the ask's, or -1 */
+  long number; /* the ask's whose own words it carries, or -1 */
+  long deed;   /* that it is to do, or -1 */
+  long who;    /* the principal of the ask, or -1 */
+  struct sim_run run;
+  char key[SIM_KEY_MAX];
+  bool arrived;
+  hf_time left_at; /* when the gateway stopped waiting for it; HF_TIME_NEVER: it waits */
   size_t len;
   struct sim_plan plan;
   unsigned stage;
@@ -42,6 +48,7 @@ struct sim_server {
   bool modern;
   bool asks; /* its client can be asked */
   bool freed;
+  bool killing; /* it dies, and what is under way with it */
 };
 
 /* Says that the phase has changed, or the session is a new one. */
@@ -60,5 +67,8 @@ void sim_attempt_next(struct hf_attempt_ref *ref, hf_time after);
 /* Its server is gone: what had arrived may have been done. The request is gone, too. */
 void sim_attempt_break_off(struct hf_attempt_ref *ref);
 void sim_attempt_release(struct hf_attempt_ref *ref);
+
+/* The gateway waits for it no more, and the server does not know. It may be gone. */
+void sim_attempt_leave(struct hf_attempt_ref *ref);
 
 #endif
