@@ -46,6 +46,7 @@ class Group:
         os.makedirs(directory)
         self.ports = [free_port() for _ in range(SERVERS - 1)]
         self.processes = {}
+        self.starts = {}
         for i in range(SERVERS - 1):
             self.start_server(i)
         self.port = free_port()
@@ -60,17 +61,28 @@ class Group:
         return f"{self.directory}/ledger{i}"
 
     def flags(self, i, faults):
-        return ["--seed", str(self.seed * SERVERS + i), "--ledger", self.ledger(i), "--fault", rates(faults, self.faults)]
+        return ["--ledger", self.ledger(i), "--fault", rates(faults, self.faults)]
+
+    def first_seed(self, i):
+        """Each start of a server has a seed of its own, counted from here: else it would die again where it died."""
+        return (self.seed * SERVERS + i) * 1000
 
     def start_server(self, i):
-        argv = [self.chaos, "--http", str(self.ports[i]), *self.flags(i, HTTP_FAULTS)]
+        self.starts[i] = self.starts.get(i, 0) + 1
+        seed = ["--seed", str(self.first_seed(i) + self.starts[i])]
+        argv = [self.chaos, "--http", str(self.ports[i]), *seed, *self.flags(i, HTTP_FAULTS)]
         self.processes[i] = Process(f"server {i}", argv, self.ports[i], f"{self.directory}/server{i}.log")
 
     def child(self):
         """Starts only while it may, and says who it is."""
         i = SERVERS - 1
         flags = " ".join(f"'{flag}'" for flag in self.flags(i, CHILD_FAULTS))
-        script = f"test ! -e {self.directory}/gone || exit 1; echo $$ > {self.directory}/pid; exec {self.chaos} --stdio {flags}"
+        script = f"""cd {self.directory}
+test ! -e gone || exit 1
+echo $$ >pid
+starts=$(($(cat starts 2>/dev/null || echo 0) + 1))
+echo $starts >starts
+exec {self.chaos} --stdio --seed $(({self.first_seed(i)} + starts)) {flags}"""
         return {"command": "sh", "args": ["-c", script]}
 
     def config(self, profile):
