@@ -141,7 +141,7 @@ static void request_free(struct hf_request *request) {
   hf_free(request->endpoint_copy);
   hf_free(request->id);
   hf_settings_free(request->settings);
-  hf_free(request);
+  hf_spare_give(&front->spare_requests, request);
   hf_front_check_drained(front);
 }
 

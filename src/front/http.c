@@ -461,6 +461,7 @@ static void stop_daemon(struct hf_front_http *front) {
 }
 
 static void release(struct hf_front_http *front) {
+  hf_spare_deinit(&front->spare_requests);
   hf_settings_free(front->settings);
   hf_free(front);
 }

@@ -5,6 +5,7 @@
 #ifndef HF_FRONT_HTTP_STATE_H
 #define HF_FRONT_HTTP_STATE_H
 
+#include "base/spare.h"
 #include "front/acceptor.h"
 #include "front/head.h"
 #include "front/http.h"
@@ -109,6 +110,7 @@ struct hf_front_http {
   struct hf_list idle;    /* between requests, likewise */
   struct hf_list busy;
   struct hf_list requests;
+  struct hf_spare spare_requests;
   struct hf_list pending;
   struct hf_sessions sessions;
   struct hf_front_http_stats stats;

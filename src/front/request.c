@@ -8,9 +8,10 @@
 enum { ENDPOINT_MAX = 256, PARAM_HEADERS_MAX = 64 };
 
 struct hf_request *hf_request_new(struct hf_front_http *front, const char *target) {
-  struct hf_request *request = hf_calloc(1, sizeof(*request));
+  struct hf_request *request = hf_spare_take(&front->spare_requests, sizeof(*request));
   if (!request)
     return NULL;
+  memset(request, 0, sizeof(*request));
   request->reply.ops = &hf_request_reply_ops;
   request->front = front;
   request->settings = hf_settings_ref(front->settings);

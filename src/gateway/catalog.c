@@ -322,13 +322,29 @@ int hf_catalog_target(struct hf_exchange *exchange, struct hf_instance *instance
   return 0;
 }
 
+/* Most calls have one target, so there is room for one at first. */
+static int make_room_for_target(struct hf_exchange *exchange) {
+  if (exchange->target_count < exchange->target_cap)
+    return 0;
+  size_t cap = exchange->target_cap ? HF_CALL_TARGETS_MAX : 1;
+  if (exchange->target_cap == cap)
+    return HF_ERR_LIMIT;
+  struct hf_target_tool *targets = hf_arena_alloc(&exchange->arena, cap * sizeof *targets);
+  if (!targets)
+    return HF_ERR_NOMEM;
+  if (exchange->target_count)
+    memcpy(targets, exchange->targets, exchange->target_count * sizeof *targets);
+  exchange->targets = targets;
+  exchange->target_cap = cap;
+  return 0;
+}
+
 int hf_catalog_add_target(struct hf_exchange *exchange, const struct hf_target_tool *target) {
-  if (!exchange->targets)
-    exchange->targets = hf_arena_alloc(&exchange->arena, HF_CALL_TARGETS_MAX * sizeof *exchange->targets);
-  if (!exchange->targets || exchange->target_count == HF_CALL_TARGETS_MAX) {
+  int r = make_room_for_target(exchange);
+  if (r < 0) {
     hf_settings_free(target->config);
     hf_instance_unref(target->instance);
-    return exchange->targets ? HF_ERR_LIMIT : HF_ERR_NOMEM;
+    return r;
   }
   exchange->targets[exchange->target_count++] = *target;
   exchange->target = &exchange->targets[0];

@@ -71,11 +71,12 @@ void hf_exchange_disown(struct hf_exchange *exchange) {
 
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply) {
   struct hf_gateway *gateway = client->gateway;
-  struct hf_exchange *exchange = hf_calloc(1, sizeof *exchange);
+  struct hf_exchange *exchange = hf_spare_take(&gateway->spare_exchanges, sizeof *exchange);
   if (!exchange)
     return NULL;
+  memset(exchange, 0, sizeof *exchange);
   if (hf_timer_init(gateway->loop, &exchange->timer, timer_due) < 0) {
-    hf_free(exchange);
+    hf_spare_give(&gateway->spare_exchanges, exchange);
     return NULL;
   }
   hf_list_init(&exchange->waiting);
@@ -96,7 +97,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   if (copy_headers(exchange, reply) < 0) {
     hf_timer_deinit(gateway->loop, &exchange->timer);
     hf_arena_deinit(&exchange->arena);
-    hf_free(exchange);
+    hf_spare_give(&gateway->spare_exchanges, exchange);
     return NULL;
   }
   hf_message_move(&exchange->request, request);
@@ -145,7 +146,7 @@ static void release(struct hf_exchange *exchange) {
   hf_buf_deinit(&exchange->substitute);
   hf_message_deinit(&exchange->request);
   hf_arena_deinit(&exchange->arena);
-  hf_free(exchange);
+  hf_spare_give(&gateway->spare_exchanges, exchange);
   hf_gateway_call_ended(gateway);
 }
 

@@ -81,6 +81,7 @@ struct hf_exchange {
   struct hf_target_tool *target; /* the one that it is at; never NULL */
   struct hf_target_tool *targets;
   size_t target_count;
+  size_t target_cap;
   struct hf_settings *config;            /* a reference: what `route` and `tool` point into; NULL: that of the target */
   const struct hf_route_settings *route; /* or NULL */
   char *principal;                       /* owned; of one that was disowned, else NULL */

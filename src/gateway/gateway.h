@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/spare.h"
 #include "gateway/cache.h"
 #include "gateway/client.h"
 #include "gateway/instance.h"
@@ -62,6 +63,7 @@ struct hf_gateway {
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
   struct hf_traces traces;
+  struct hf_spare spare_exchanges;
   struct hf_list replays; /* of dead letters, under way */
   size_t calls;           /* in flight */
   size_t own_instances;

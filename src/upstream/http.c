@@ -29,6 +29,7 @@ void hf_http_release(struct hf_http *http) {
   hf_buf_deinit(&http->version);
   hf_buf_deinit(&http->session);
   hf_arena_deinit(&http->arena);
+  hf_spare_deinit(&http->spare_posts);
   hf_free(http);
 }
 

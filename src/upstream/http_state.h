@@ -3,6 +3,7 @@
 #define HF_UPSTREAM_HTTP_STATE_H
 
 #include "base/arena.h"
+#include "base/spare.h"
 #include "upstream/answer.h"
 #include "upstream/exchange.h"
 #include "upstream/origin.h"
@@ -48,6 +49,7 @@ struct hf_http {
   struct hf_buf version; /* agreed with a legacy server, or the modern one's; empty: none yet */
   struct hf_buf session; /* legacy session id; empty: none */
   struct hf_list posts;
+  struct hf_spare spare_posts;
   struct hf_list ready; /* posts that were sent but not begun */
   struct hf_list held;  /* of these, calls that wait for the server's own stream */
   size_t post_count;

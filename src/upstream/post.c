@@ -1,7 +1,6 @@
 /* One outgoing message and what the server answers to it: by POST, and, where a legacy server's event stream broke and
  * had ids, by GET from where it broke. A message is posted once; only a redirect, whose status says that nothing was
  * done, sends it to another path of the same origin. */
-#include "base/alloc.h"
 #include "base/log.h"
 #include "gateway/loop.h"
 #include "mcp/methods.h"
@@ -41,7 +40,7 @@ static void unref(struct post *post) {
   hf_answer_deinit(&post->answer);
   hf_timer_deinit(http->loop, &post->timer);
   hf_buf_deinit(&post->target);
-  hf_free(post);
+  hf_spare_give(&http->spare_posts, post);
   hf_http_release(http);
 }
 
@@ -401,7 +400,7 @@ static void begin(struct post *post) {
 int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   if (http->post_count >= POSTS_MAX)
     return HF_ERR_LIMIT;
-  struct post *post = hf_malloc(sizeof *post);
+  struct post *post = hf_spare_take(&http->spare_posts, sizeof *post);
   if (!post)
     return HF_ERR_NOMEM;
   post->http = http;
@@ -412,7 +411,7 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   post->resuming = false;
   post->events_before = 0;
   if (hf_timer_init(http->loop, &post->timer, on_timer) < 0) {
-    hf_free(post);
+    hf_spare_give(&http->spare_posts, post);
     return HF_ERR_NOMEM;
   }
   hf_buf_init(&post->target, HF_URL_MAX);
