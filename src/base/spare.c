@@ -5,9 +5,9 @@
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__
-enum { KEPT_MAX = 0 };
+static const size_t kept_max = 0;
 #else
-enum { KEPT_MAX = 32 };
+static const size_t kept_max = 32;
 #endif
 
 /* Each block that is kept begins with a pointer to the next. */
@@ -29,7 +29,7 @@ void *hf_spare_take(struct hf_spare *spare, size_t size) {
 void hf_spare_give(struct hf_spare *spare, void *block) {
   if (!block)
     return;
-  if (spare->count >= KEPT_MAX) {
+  if (spare->count >= kept_max) {
     hf_free(block);
     return;
   }
