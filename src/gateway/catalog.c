@@ -81,9 +81,23 @@ static int write_item(struct hf_client *client, struct hf_instance *instance, en
   return r;
 }
 
+/* The instance's own list, or that of the first of its standbys which has one: they are endpoints of one server. */
+static const struct hf_listing *best_listing(struct hf_client *client, const struct hf_instance *instance,
+                                             enum hf_list_kind kind) {
+  const struct hf_instance *at = instance;
+  for (int i = 0; at && i < HF_CALL_TARGETS_MAX && kind == HF_LIST_TOOLS; i++) {
+    if (at->lists[kind].state == HF_LISTING_KNOWN)
+      return &at->lists[kind];
+    struct hf_str standby = at->settings->standby;
+    struct hf_server *server = standby.ptr ? hf_gateway_server(client->gateway, standby) : NULL;
+    at = server ? hf_server_instance(server, client) : NULL;
+  }
+  return &instance->lists[kind];
+}
+
 static void write_instance(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
                            struct hf_map *seen, struct hf_json_writer *w) {
-  const struct hf_listing *listing = &instance->lists[kind];
+  const struct hf_listing *listing = best_listing(client, instance, kind);
   if (listing->state != HF_LISTING_KNOWN)
     return;
   for (size_t i = 0; i < listing->items.count; i++) {
@@ -384,7 +398,7 @@ static struct hf_server *find_by_prefix(struct hf_client *client, enum hf_list_k
         memcmp(shown.ptr + name.len, "__", 2) != 0)
       continue;
     const struct hf_instance *instance = hf_server_instance(server, client);
-    if (instance && instance->lists[kind].state != HF_LISTING_KNOWN)
+    if (instance && instance->lists[kind].state != HF_LISTING_KNOWN && !server->settings->standby.ptr)
       continue;
     found = server;
     longest = name.len;
@@ -444,6 +458,8 @@ static int resolve_name(struct hf_exchange *exchange, enum hf_list_kind kind, st
 
   struct hf_listing *listing = &instance->lists[kind];
   const struct hf_item *item = hf_listing_find(listing, own);
+  if (!item && listing->state != HF_LISTING_KNOWN)
+    item = hf_listing_find(best_listing(exchange->client, instance, kind), own);
   if (!item && listing->state == HF_LISTING_NONE) {
     if (instance->phase == HF_UPSTREAM_IDLE)
       hf_instance_start(instance);

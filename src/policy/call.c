@@ -106,9 +106,9 @@ hf_time hf_call_deadline(const struct hf_call *call) {
   case HF_CALL_STATE_NEW:
   case HF_CALL_STATE_FINISHED:
     return HF_TIME_NEVER;
-  case HF_CALL_STATE_ACQUIRING:
   case HF_CALL_STATE_DEGRADING:
     return call->deadline;
+  case HF_CALL_STATE_ACQUIRING:
   case HF_CALL_STATE_PAUSING:
   case HF_CALL_STATE_SETTLING:
   case HF_CALL_STATE_CHECKING:
@@ -142,8 +142,11 @@ static bool may_wait(const struct hf_call *call) {
   return hf_chain_next(call) == call->target_count;
 }
 
+/* Where another target is left, an upstream that starts, or a slot, is waited for no longer than a connection is. */
 static void acquire(struct hf_call *call, struct hf_call_actions *out) {
   call->state = HF_CALL_STATE_ACQUIRING;
+  bool last = hf_chain_next(call) == call->target_count;
+  call->wake_at = last ? HF_TIME_NEVER : hf_time_add(call->now, call->timeout.connect);
   if (!call->owed) /* else once that answer is here, lest it be taken for this one's */
     hf_orders_acquire(call, may_wait(call), visit_of(call)->attempted, out);
 }
@@ -406,6 +409,11 @@ static void refused_for_now(struct hf_call *call, struct hf_evidence evidence, h
   give_up(call, end == HF_CALL_END_HINT ? end : HF_CALL_END_REFUSED, out);
 }
 
+static void wait_no_longer(struct hf_call *call, struct hf_call_actions *out) {
+  hf_orders_withdraw(call, out);
+  refused_for_now(call, HF_EVIDENCE(HF_EVIDENCE_CONNECT_TIMEOUT), HF_TIME_NEVER, out);
+}
+
 static void on_refused(struct hf_call *call, const struct hf_call_refused *refused, struct hf_call_actions *out) {
   if (is_owed(call)) {
     acquire_if_due(call, out);
@@ -637,7 +645,10 @@ static void on_timer(struct hf_call *call, struct hf_call_actions *out) {
       running_timer(call, out);
     break;
   case HF_CALL_STATE_ACQUIRING:
-    stop(call, HF_CALL_END_DEADLINE, out);
+    if (call->now >= call->deadline)
+      stop(call, HF_CALL_END_DEADLINE, out);
+    else
+      wait_no_longer(call, out);
     break;
   case HF_CALL_STATE_PAUSING:
     if (call->now >= call->deadline)

@@ -79,7 +79,7 @@ struct hf_call {
   hf_time started;
   hf_time deadline;   /* absolute; moves on when a pause ends */
   hf_time paused_at;  /* valid while there are questions */
-  hf_time wake_at;    /* pausing, settling, checking, burying: when that ends */
+  hf_time wake_at;    /* acquiring, pausing, settling, checking, burying: when that ends */
   hf_time settled_at; /* what ended and may have run can begin to until then */
   hf_time now;        /* the latest time seen: time never runs backwards here */
   struct hf_attempt attempt[2];

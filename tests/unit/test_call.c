@@ -889,6 +889,23 @@ static void call__attempt_is_cut_for_the_next_target(void **state) {
   }
 }
 
+/* A server that hangs while it starts must not keep the call from one that is up. */
+static void call__a_permit_is_not_waited_for_while_a_target_is_left(void **state) {
+  (void)state;
+  const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2));
+  timer(&f, HF_SECONDS(2));
+  ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_ACQUIRE);
+  assert_int_equal(f.acts.items[0].provider, 0);
+  assert_int_equal(f.acts.items[1].provider, 1);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55)); /* the last one is waited for */
+  timer(&f, HF_SECONDS(55));
+  assert_outcome(&f, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, HF_EXECUTED_NO, 0);
+}
+
 static struct hf_call_options keyed(struct hf_call_target *target, hf_time until) {
   *target = (struct hf_call_target){.safety = HF_SAFETY_KEYED, .keyed_until = until};
   struct hf_call_options o = chain(target, 1);
@@ -1684,6 +1701,7 @@ int main(void) {
       cmocka_unit_test(call__returns_to_a_breaker_that_its_own_repeats_opened),
       cmocka_unit_test(call__waits_for_half_open_only_where_it_may_run),
       cmocka_unit_test(call__attempt_is_cut_for_the_next_target),
+      cmocka_unit_test(call__a_permit_is_not_waited_for_while_a_target_is_left),
       cmocka_unit_test(call__key_is_trusted_until_the_server_forgets_it),
       cmocka_unit_test(call__repeat_under_a_key_must_be_out_in_time),
       cmocka_unit_test(call__first_answer_of_two_wins),

@@ -111,6 +111,10 @@ static struct hf_attempt_ref *sent_to(struct bed *bed, const char *server) {
   return upstream_last(world_upstream(&bed->world, server));
 }
 
+#define CALL_SEARCH                                                                                                    \
+  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"google__search\",\"arguments\":{"    \
+  "\"q\":\"x\"}}}"
+
 #define CALL_ROUTE                                                                                                     \
   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"web_search\",\"arguments\":{"        \
   "\"query\":\"cats \\u0026 dogs\"}}}"
@@ -333,6 +337,28 @@ static void chain__a_standby_takes_over_what_its_server_could_not_be_asked(void 
   bed_close(&bed);
 }
 
+/* Its tools are known from the standby, and are shown and called by the server's own name. */
+static void chain__a_standby_stands_in_for_a_server_that_was_never_up(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_server servers[] = {google, bing};
+  servers[0].hello = NULL;
+  bed_open(&bed, servers, 2);
+  bed.world.settings->servers[0].standby = HF_STR("bing");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+  upstream_down(world_upstream(&bed.world, "google"), HF_EVIDENCE_CONNECT_REFUSED, "refused");
+  world_run(&bed.world, HF_SECONDS(4));
+  assert_non_null(strstr(bed.reply.answer, "\"google__search\""));
+  assert_non_null(strstr(bed.reply.answer, "\"bing__search\""));
+  bed_send(&bed, CALL_SEARCH);
+  world_run(&bed.world, HF_SECONDS(3));
+  struct hf_attempt_ref *ref = sent_to(&bed, "bing");
+  assert_non_null(ref);
+  upstream_answer(ref, "{\"content\":[]}");
+  assert_non_null(strstr(bed.reply.answer, "\"provider\":\"bing\""));
+  bed_close(&bed);
+}
+
 /* What may be repeated at a server may be at its other endpoint; another server is another matter. */
 static void chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_another_server(void **state) {
   (void)state;
@@ -353,10 +379,6 @@ static void chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_anothe
     bed_close(&bed);
   }
 }
-
-#define CALL_SEARCH                                                                                                    \
-  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"google__search\",\"arguments\":{"    \
-  "\"q\":\"x\"}}}"
 
 /* Thirty quick answers, and one that is slow to come. Returns the attempt that is slow. */
 static struct hf_attempt_ref *be_slow(struct bed *bed, bool hedge) {
@@ -500,6 +522,7 @@ int main(void) {
       cmocka_unit_test(chain__a_preferred_provider_is_gone_back_to_when_its_breaker_closes),
       cmocka_unit_test(chain__a_route_whose_providers_are_all_gone_says_so),
       cmocka_unit_test(chain__a_standby_takes_over_what_its_server_could_not_be_asked),
+      cmocka_unit_test(chain__a_standby_stands_in_for_a_server_that_was_never_up),
       cmocka_unit_test(chain__an_idempotent_tool_is_repeated_at_a_standby_but_not_at_another_server),
       cmocka_unit_test(chain__a_slow_call_is_hedged_and_the_first_answer_counts),
       cmocka_unit_test(chain__nothing_is_hedged_that_does_not_say_so),
