@@ -8,7 +8,7 @@
 #include "json/template.h"
 #include "json/write.h"
 
-enum { CHECK_BYTES_MAX = 1 << 20, ANSWER_BYTES_MAX = 64 << 20 };
+enum { CHECK_BYTES_MAX = 1 << 20 };
 
 /* A call of the gateway's own, from the request to its verdict. */
 struct hf_check_call {
@@ -30,7 +30,7 @@ static void check_free(struct hf_check_call *check) {
 
 static void tell(struct hf_job *job) {
   struct hf_check_call *check = HF_CONTAINER_OF(job, struct hf_check_call, job);
-  check->done(check->ctx, check->verdict, check->settings->tool.tool);
+  check->done(check->ctx, check->verdict);
   check_free(check);
 }
 
@@ -56,7 +56,7 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   (void)http_status;
   struct hf_check_call *check = HF_CONTAINER_OF(reply, struct hf_check_call, reply);
   struct hf_buf joined;
-  hf_buf_init(&joined, ANSWER_BYTES_MAX);
+  hf_buf_init(&joined, HF_MESSAGE_BYTES_MAX);
   struct hf_message answer;
   struct hf_refusal refusal;
   if (hf_pieces_join(text, &joined) == 0 && hf_message_decode(&joined, &answer, &refusal) == 0) {
@@ -174,8 +174,7 @@ void hf_check_end(struct hf_check_call *check) {
   check_free(check);
 }
 
-static void checked(void *ctx, enum hf_check verdict, struct hf_str text) {
-  (void)text;
+static void checked(void *ctx, enum hf_check verdict) {
   struct hf_exchange *exchange = ctx;
   exchange->check = NULL;
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_CHECKED, .check = verdict});

@@ -11,7 +11,7 @@ void hf_check_start(struct hf_exchange *exchange, struct hf_target_tool *target,
 void hf_check_abort(struct hf_exchange *exchange);
 
 struct hf_check_call;
-typedef void hf_check_fn(void *ctx, enum hf_check verdict, struct hf_str text);
+typedef void hf_check_fn(void *ctx, enum hf_check verdict);
 
 /* Asks about a call that is not under way: did the tool `target` run with these arguments (raw)? `done` is called once,
  * later, unless it is ended before. Returns 0; HF_ERR_UNSUPPORTED if the tool has no status check; HF_ERR_NOTFOUND if

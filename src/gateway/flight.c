@@ -9,6 +9,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
+#include "gateway/trace.h"
 
 enum { KEY_MAX = 4096 };
 
@@ -472,6 +473,7 @@ bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {
   flight->alone = true;
   flight->until = until;
   watch(flight);
+  hf_trace_stage(exchange, HF_STR("its client has gone: it goes on for those who ask for the same"));
   char id[HF_CALL_ID_MAX];
   hf_log_event(gateway->loop->log, HF_LOG_INFO, "call goes on without its client",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_INT("ms", window / HF_MS(1)));

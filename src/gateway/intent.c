@@ -4,6 +4,7 @@
 #include "gateway/letter.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
+#include "gateway/trace.h"
 
 #define COMPLAINT_PAUSE HF_SECONDS(60)
 
@@ -24,12 +25,17 @@ void hf_intent_complain(struct hf_gateway *gateway, struct hf_str what, int erro
                HF_LOG_STR("what", what), HF_LOG_STR("error", hf_str_from(hf_err_text(error))));
 }
 
+static void go_without(struct hf_exchange *exchange, int error) {
+  hf_trace_stage(exchange, HF_STR("the store did not take down that it is sent: a crash in the middle would lose it"));
+  hf_intent_complain(exchange->client->gateway, HF_STR("intent"), error);
+}
+
 static void on_written(struct hf_store_wait *wait, int error, struct hf_str id) {
   (void)id;
   struct hf_exchange *exchange = HF_CONTAINER_OF(wait, struct hf_exchange, store_wait);
   exchange->store_waits = false;
   if (error < 0)
-    hf_intent_complain(exchange->client->gateway, HF_STR("intent"), error);
+    go_without(exchange, error);
   hf_pipeline_go_on(exchange);
 }
 
@@ -42,7 +48,7 @@ void hf_intent_stop_waiting(struct hf_exchange *exchange) {
 
 static void on_slow(struct hf_exchange *exchange) {
   hf_intent_stop_waiting(exchange);
-  hf_intent_complain(exchange->client->gateway, HF_STR("intent"), HF_ERR_TIMEOUT);
+  go_without(exchange, HF_ERR_TIMEOUT);
   hf_pipeline_go_on(exchange);
 }
 

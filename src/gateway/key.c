@@ -7,8 +7,9 @@
 #include "gateway/lost.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
+#include "gateway/trace.h"
 
-enum { ID_MAX = 1 << 16, TEXT_MAX = 2048, SHOWN_MAX = 64, STATE_MAX = HF_MESSAGE_BYTES_MAX };
+enum { ID_MAX = 1 << 16, TEXT_MAX = 2048, SHOWN_MAX = 64 };
 
 _Static_assert((int)HF_KEY_CALL_MAX >= (int)HF_CALL_ID_MAX, "a key knows the call that sent it first");
 
@@ -98,13 +99,14 @@ static enum hf_stage_result refuse(struct hf_exchange *exchange, enum hf_fault f
   return HF_STAGE_ENDED;
 }
 
+/* `entry` says who sent the key first; NULL: another gateway, as far as is known. */
 static enum hf_stage_result refuse_other_arguments(struct hf_exchange *exchange, const struct hf_key_entry *entry) {
   struct hf_buf text;
   hf_buf_init(&text, TEXT_MAX);
-  int64_t age_ms = exchange->client->gateway->loop->wall_ms - entry->first_ms;
+  int64_t age_ms = entry ? exchange->client->gateway->loop->wall_ms - entry->first_ms : 0;
   (void)hf_buf_printf(&text,
                       "The idempotency key '%.*s' belongs to other arguments: ", HF_STR_FMT(shown(exchange->key)));
-  if (entry->refused)
+  if (!entry || entry->refused)
     (void)hf_buf_printf(&text, "another gateway has sent it.");
   else if (entry->call[0])
     (void)hf_buf_printf(&text, "call %s was sent with it %lld s ago.", entry->call, (long long)(age_ms / 1000));
@@ -145,8 +147,9 @@ static void on_noted(struct hf_store_wait *wait, int error, struct hf_str id) {
   struct hf_exchange *exchange = HF_CONTAINER_OF(wait, struct hf_exchange, store_wait);
   exchange->store_waits = false;
   struct hf_key_entry *entry = find(exchange);
-  if (error == HF_ERR_EXISTS && entry) {
-    entry->refused = true;
+  if (error == HF_ERR_EXISTS) {
+    if (entry)
+      entry->refused = true;
     (void)refuse_other_arguments(exchange, entry);
     return;
   }
@@ -183,9 +186,11 @@ static enum hf_stage_result use_given(struct hf_exchange *exchange) {
   if (entry && entry->result.ptr)
     return answer_recorded(exchange, entry);
   if (entry) {
+    hf_trace_stage(exchange, HF_STR("it goes under the caller's own idempotency key, which was sent before"));
     exchange->key_first_ms = entry->first_ms;
     return HF_STAGE_PASS;
   }
+  hf_trace_stage(exchange, HF_STR("it goes under the caller's own idempotency key"));
   if (exchange->key_first_ms == 0)
     exchange->key_first_ms = exchange->client->gateway->loop->wall_ms;
   entry = exchange->key_given ? add_for(exchange) : NULL;
@@ -202,7 +207,7 @@ static struct hf_str fresh_key(struct hf_exchange *exchange) {
 
 static bool state_of(const struct hf_json_doc *doc, uint32_t object, uint64_t *ret_state) {
   struct hf_buf text;
-  hf_buf_init(&text, STATE_MAX);
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
   uint32_t node;
   int r = hf_json_member(doc, object, HF_STR("requestState"), &node);
   if (r == 0)
@@ -231,12 +236,16 @@ static enum hf_stage_result choose(struct hf_exchange *exchange, const struct hf
   const struct hf_key_entry *round = find_round(exchange);
   const struct hf_lost *lost = round ? NULL : hf_lost_find(exchange);
   if (round) {
+    hf_trace_stage(exchange,
+                   HF_STR("it goes under the idempotency key of the round of questions that it goes on with"));
     exchange->key = hf_arena_copy(&exchange->arena, round->key);
     exchange->key_first_ms = round->first_ms;
   } else if (lost && lost->key && lost->key_first_ms + settings->ttl / HF_MS(1) > now_ms) {
+    hf_trace_stage(exchange, HF_STR("it goes under the idempotency key of the lost call that it repeats"));
     exchange->key = hf_arena_copy(&exchange->arena, hf_str_from(lost->key));
     exchange->key_first_ms = lost->key_first_ms;
   } else {
+    hf_trace_stage(exchange, HF_STR("the gateway made an idempotency key for it"));
     exchange->key = fresh_key(exchange);
     exchange->key_first_ms = now_ms;
   }

@@ -3,6 +3,7 @@
 #include "base/hex.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
+#include "gateway/intent.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/trace.h"
@@ -163,16 +164,9 @@ void hf_letter_write(struct hf_exchange *exchange, const struct hf_outcome *outc
   struct hf_buf attempts, providers;
   hf_buf_init(&attempts, ATTEMPTS_MAX);
   hf_buf_init(&providers, PROVIDERS_MAX);
-  hf_letter_left(exchange);
+  hf_intent_stop_waiting(exchange);
   put_history(exchange, outcome, &attempts, &providers);
   bury(exchange, outcome, attempts.len ? hf_buf_str(&attempts) : HF_STR("[]"), hf_buf_str(&providers));
   hf_buf_deinit(&attempts);
   hf_buf_deinit(&providers);
-}
-
-void hf_letter_left(struct hf_exchange *exchange) {
-  struct hf_store *store = exchange->client->gateway->store;
-  if (exchange->store_waits && store)
-    store->ops->forget(store, &exchange->store_wait);
-  exchange->store_waits = false;
 }

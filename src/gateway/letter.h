@@ -13,9 +13,6 @@ enum { HF_TRACE_ID_MAX = 32 };
  * `exchange->letter_id` is filled in. A replay's goes to the letter that is replayed. */
 void hf_letter_write(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 
-/* The exchange goes: the store's answer is not wanted any more. */
-void hf_letter_left(struct hf_exchange *exchange);
-
 /* The name by which the tool is called at the endpoint of all servers, where replays call it, whatever the client's own
  * endpoint. Borrowed from the exchange or the catalog. */
 struct hf_str hf_letter_tool(const struct hf_exchange *exchange);

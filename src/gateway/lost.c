@@ -6,6 +6,7 @@
 #include "gateway/gateway.h"
 #include "gateway/intent.h"
 #include "gateway/outcome.h"
+#include "gateway/trace.h"
 
 enum { LOST_TEXT_MAX = 1024 };
 
@@ -133,6 +134,7 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
                safe ? "a lost call is repeated under its key" : "an equal call was lost",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_STR("letter", hf_str_from(lost->letter)));
   if (safe) {
+    hf_trace_stage(exchange, HF_STR("an equal call was lost and may have run: this one repeats it under its key"));
     forget(gateway->lost, lost);
     return HF_STAGE_PASS;
   }

@@ -19,7 +19,7 @@ struct hf_lost {
   struct hf_fingerprint fingerprint;
   hf_time until;
   hf_time told_at; /* HF_TIME_NEVER: nobody has been told */
-  bool by_death; /* of a gateway; else of its client's interest */
+  bool by_death;   /* a gateway died with it; else its client went away */
   char letter[HF_LETTER_ID_MAX];
   char *key; /* idempotency key, owned, or NULL */
   int64_t key_first_ms;

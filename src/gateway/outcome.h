@@ -5,6 +5,8 @@
 
 #include "gateway/exchange.h"
 
+enum { HF_OUTCOME_MARKER_MAX = 8192 };
+
 /* Appends the marker `_meta["dev.holdfast/outcome"]` of a call. Returns 0 or the buffer's error. */
 int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out);
 

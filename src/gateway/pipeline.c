@@ -18,7 +18,7 @@
 
 #include <assert.h>
 
-enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16, ARGUMENTS_MAX = 64 << 20 };
+enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16 };
 
 /* In their order on the way to the server. */
 static const struct hf_stage_row stages[] = {
@@ -185,7 +185,7 @@ static int map_arguments(struct hf_exchange *exchange, const struct hf_target_to
   if (!target->mapping || !target->mapping->arguments.ptr)
     return 0;
   struct hf_buf mapped;
-  hf_buf_init(&mapped, ARGUMENTS_MAX);
+  hf_buf_init(&mapped, HF_MESSAGE_BYTES_MAX);
   int r = hf_template_fill(target->mapping->arguments, ret_raw->ptr ? *ret_raw : HF_STR("{}"), &mapped);
   if (r == 0) {
     *ret_raw = hf_arena_copy(&exchange->arena, hf_buf_str(&mapped));
@@ -311,7 +311,7 @@ static const struct hf_message *map_result(const struct hf_target_tool *target, 
 static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message *response,
                            const struct hf_outcome *outcome) {
   struct hf_buf marker;
-  hf_buf_init(&marker, 4096);
+  hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
   struct hf_str absent = {NULL, 0};
   bool marked = exchange->request.method == HF_METHOD_TOOLS_CALL && hf_outcome_marker(exchange, outcome, &marker) == 0;
   struct hf_pieces text;
@@ -533,7 +533,7 @@ void hf_pipeline_cancel(struct hf_exchange *exchange) {
   step_once(exchange, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
   if (exchange->stage == HF_STAGE_CALLING && exchange->client->gateway->closing) {
     /* The loop turns no more: what is being written will be, but nobody hears of it here. */
-    hf_letter_left(exchange);
+    hf_intent_stop_waiting(exchange);
     step_once(exchange, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE});
   }
   exchange->stepping = false;
@@ -665,6 +665,5 @@ void hf_pipeline_left(struct hf_exchange *exchange) {
     if (stages[i].left)
       stages[i].left(exchange);
   hf_check_abort(exchange);
-  hf_letter_left(exchange);
   hf_trace_left(exchange);
 }

@@ -8,7 +8,7 @@
 
 enum { TEXTS_MAX = 1 << 20, LINE_MAX = 8192, RAMP_PARTS = 10 };
 
-static void run(struct hf_job *job);
+static const char *const ends[HF_REPLAY_END_COUNT] = {"replayed", "ran", "failed", "refused"};
 
 static struct hf_str shown(struct hf_str s, size_t max) {
   return (struct hf_str){s.ptr, s.len < max ? s.len : max};
@@ -46,7 +46,6 @@ void hf_replay_tell(struct hf_replay *replay, const struct hf_letter *letter, co
 }
 
 static void finish(struct hf_replay *replay) {
-  static const char *const names[HF_REPLAY_END_COUNT] = {"replayed", "ran", "failed", "refused"};
   struct hf_buf line;
   struct hf_json_writer w;
   hf_buf_init(&line, LINE_MAX);
@@ -54,7 +53,7 @@ static void finish(struct hf_replay *replay) {
   hf_json_write_object(&w);
   hf_json_write_member_int(&w, "total", (int64_t)replay->id_count);
   for (int i = 0; i < HF_REPLAY_END_COUNT; i++)
-    hf_json_write_member_int(&w, names[i], replay->ends[i]);
+    hf_json_write_member_int(&w, ends[i], replay->ends[i]);
   hf_json_write_member_int(&w, "left", (int64_t)(replay->id_count - replay->next));
   if (replay->error < 0)
     hf_json_write_member_str(&w, "stopped", hf_str_from(hf_err_text(replay->error)));
@@ -138,7 +137,6 @@ static void look_for_spike(struct hf_replay *replay) {
 }
 
 void hf_replay_ended(struct hf_replay_item *item) {
-  static const char *const names[HF_REPLAY_END_COUNT] = {"replayed", "ran", "failed", "refused"};
   struct hf_replay *replay = item->replay;
   char id[HF_CALL_ID_MAX];
   replay->ends[item->end]++;
@@ -150,7 +148,7 @@ void hf_replay_ended(struct hf_replay_item *item) {
   item->letter.id = hf_str_from(item->id);
   if (item->executed)
     item->letter.executed = hf_str_from(item->executed);
-  hf_replay_tell(replay, &item->letter, names[item->end], item->why,
+  hf_replay_tell(replay, &item->letter, ends[item->end], item->why,
                  item->number ? hf_outcome_id_of(item->number, id) : (struct hf_str){NULL, 0});
   hf_replay_item_free(item);
   look_for_spike(replay);

@@ -249,8 +249,7 @@ static bool has_settled(const struct hf_replay_item *item, hf_time settle_time) 
   return gateway_of(item)->loop->wall_ms - item->letter.last_ms >= settle_time / HF_MS(1);
 }
 
-static void on_checked(void *ctx, enum hf_check verdict, struct hf_str text) {
-  (void)text;
+static void on_checked(void *ctx, enum hf_check verdict) {
   struct hf_replay_item *item = ctx;
   item->check = NULL;
   if (verdict == HF_CHECK_RAN) {

@@ -18,7 +18,7 @@ struct hf_trace;
 /* Goes with the exchange's first stage. A second time does nothing. */
 void hf_trace_begin(struct hf_exchange *exchange);
 
-/* A stage has something to tell: "joined c-1a2b". Copied, and cut if it is long. */
+/* A stage has something to tell, as a sentence. Copied, and cut if it is long. */
 void hf_trace_stage(struct hf_exchange *exchange, struct hf_str note);
 
 /* In the order in which they are stepped and performed. A report is told once it has been performed, so that what it

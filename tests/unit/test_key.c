@@ -2,6 +2,8 @@
 
 #include "gateway/key_place.h"
 #include "gateway/key_table.h"
+#include "gateway/outcome.h"
+#include "gateway/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -432,6 +434,62 @@ static void key__another_gateways_key_is_not_given_to_other_arguments(void **sta
   shop_close(&shop);
 }
 
+/* The answer comes when the key has made room for others here: it is refused all the same. */
+static void key__another_gateways_key_is_refused_also_once_it_is_forgotten_here(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  store_begin();
+  shop_open(&shop, &store);
+  store.keys[0] = (struct fake_keyed){.used = true, .principal = "ann", .server = "shop", .tool = "order", .key = "k"};
+  store.keys[0].expires_ms = WORLD_WALL_MS + 1000000;
+  store.slow = true;
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", GIVEN("k"));
+  struct hf_keys *keys = &shop.world.gateway->keys;
+  hf_keys_drop(HF_CONTAINER_OF(keys->order.next, struct hf_key_entry, link));
+  fake_store_answer(&store);
+  world_run(&shop.world, 0);
+  assert_non_null(strstr(reply.answer, "another gateway has sent it"));
+  assert_int_equal(shop_count(&shop), 0);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+/* What `explain` tells of the last call, which is under way. */
+static void explain(const struct shop *shop, char text[4096]) {
+  const struct hf_live *live = last(shop)->ctx;
+  char call[HF_CALL_ID_MAX];
+  struct hf_buf told;
+  hf_buf_init(&told, 4095);
+  assert_int_equal(hf_trace_explain(shop->world.gateway, hf_outcome_call_id(live->exchange, call), &told), 0);
+  (void)snprintf(text, 4096, "%.*s", HF_STR_FMT(hf_buf_str(&told)));
+  hf_buf_deinit(&told);
+}
+
+static void key__is_part_of_what_explain_tells(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char text[4096];
+  shop_open(&shop, NULL);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", "");
+  explain(&shop, text);
+  assert_non_null(strstr(text, "the gateway made an idempotency key for it"));
+  upstream_answer(last(&shop), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", GIVEN("k"));
+  explain(&shop, text);
+  assert_non_null(strstr(text, "it goes under the caller's own idempotency key\""));
+  upstream_error(last(&shop), -32602, "no such item");
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{}", GIVEN("k"));
+  explain(&shop, text);
+  assert_non_null(strstr(text, "the caller's own idempotency key, which was sent before"));
+  upstream_answer(last(&shop), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void key__what_can_be_none_is_refused(void **state) {
   (void)state;
   struct shop shop;
@@ -546,6 +604,8 @@ int main(void) {
       cmocka_unit_test(key__is_stored_before_it_is_sent),
       cmocka_unit_test(key__a_store_that_is_slow_or_full_holds_nothing_up),
       cmocka_unit_test(key__another_gateways_key_is_not_given_to_other_arguments),
+      cmocka_unit_test(key__another_gateways_key_is_refused_also_once_it_is_forgotten_here),
+      cmocka_unit_test(key__is_part_of_what_explain_tells),
       cmocka_unit_test(key__what_can_be_none_is_refused),
       cmocka_unit_test(key__the_oldest_go_when_there_are_too_many),
       cmocka_unit_test(key__results_are_bounded_each_and_together),
