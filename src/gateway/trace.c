@@ -4,13 +4,12 @@
 #include "gateway/gateway.h"
 #include "gateway/trace_state.h"
 
-enum { SPARE_MAX = 64, ATTEMPT_BITS = 64, NOTE_MIN = 32 };
+enum { ATTEMPT_BITS = 64, NOTE_MIN = 32 };
 
 void hf_traces_init(struct hf_traces *traces) {
   *traces = (struct hf_traces){.ended_count = 0};
   hf_list_init(&traces->live);
   hf_list_init(&traces->ended);
-  hf_list_init(&traces->spare);
 }
 
 static void free_all(struct hf_list *list) {
@@ -23,7 +22,7 @@ static void free_all(struct hf_list *list) {
 void hf_traces_deinit(struct hf_traces *traces) {
   free_all(&traces->live);
   free_all(&traces->ended);
-  free_all(&traces->spare);
+  hf_spare_deinit(&traces->rooms);
 }
 
 static struct hf_gateway *gateway_of(const struct hf_exchange *exchange) {
@@ -49,23 +48,26 @@ static struct hf_trace_text copy(struct hf_trace *trace, struct hf_str s) {
   return text;
 }
 
-static struct hf_trace *take_spare(struct hf_traces *traces) {
-  if (hf_list_empty(&traces->spare))
-    return hf_malloc(sizeof(struct hf_trace));
-  struct hf_trace *trace = HF_CONTAINER_OF(traces->spare.next, struct hf_trace, link);
-  hf_list_remove(&trace->link);
-  traces->spare_count--;
-  return trace;
+static struct hf_trace *trace_new(struct hf_traces *traces) {
+  struct hf_trace_room *room = hf_spare_take(&traces->rooms, sizeof *room);
+  if (!room)
+    return NULL;
+  room->trace = (struct hf_trace){.step = room->step, .text = room->text};
+  return &room->trace;
 }
 
-static void give_back(struct hf_traces *traces, struct hf_trace *trace) {
-  hf_list_remove(&trace->link);
-  if (traces->spare_count >= SPARE_MAX) {
-    hf_free(trace);
-    return;
-  }
-  hf_list_push_front(&traces->spare, &trace->link);
-  traces->spare_count++;
+/* A copy without the room that was not used, which is most of it. NULL: no memory. */
+static struct hf_trace *fitted(const struct hf_trace *trace) {
+  size_t steps = trace->step_count * sizeof trace->step[0];
+  struct hf_trace *copy = hf_malloc(sizeof *copy + steps + trace->text_len);
+  if (!copy)
+    return NULL;
+  *copy = *trace;
+  copy->step = (struct hf_trace_step *)(copy + 1);
+  copy->text = (char *)(copy->step + trace->step_count);
+  memcpy(copy->step, trace->step, steps);
+  memcpy(copy->text, trace->text, trace->text_len);
+  return copy;
 }
 
 static uint32_t to_ms(hf_time t) {
@@ -152,11 +154,9 @@ static void judge(const struct hf_trace *trace, struct hf_evidence evidence, uns
 
 void hf_trace_begin(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = gateway_of(exchange);
-  struct hf_trace *trace = exchange->trace ? NULL : take_spare(&gateway->traces);
+  struct hf_trace *trace = exchange->trace ? NULL : trace_new(&gateway->traces);
   if (!trace)
     return;
-  /* The steps and the text are written before they are read. */
-  memset(trace, 0, offsetof(struct hf_trace, step));
   trace->running = true;
   trace->number = exchange->number;
   trace->started = exchange->started;
@@ -382,11 +382,17 @@ static void keep(struct hf_exchange *exchange) {
   exchange->trace = NULL;
   trace->running = false;
   hf_list_remove(&trace->link);
-  hf_list_push_back(&traces->ended, &trace->link);
+  struct hf_trace *ended = fitted(trace);
+  hf_spare_give(&traces->rooms, trace);
+  if (!ended)
+    return;
+  hf_list_push_back(&traces->ended, &ended->link);
   traces->ended_count++;
   while (traces->ended_count > gateway->settings->limits.traces) {
+    struct hf_trace *oldest = HF_CONTAINER_OF(traces->ended.next, struct hf_trace, link);
+    hf_list_remove(&oldest->link);
     traces->ended_count--;
-    give_back(traces, HF_CONTAINER_OF(traces->ended.next, struct hf_trace, link));
+    hf_free(oldest);
   }
 }
 

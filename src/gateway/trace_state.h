@@ -81,6 +81,13 @@ struct hf_trace {
   struct hf_trace_text principal;
   struct hf_trace_text provider[HF_CALL_TARGETS_MAX];
   unsigned text_len;
+  struct hf_trace_step *step; /* both in this block */
+  char *text;
+};
+
+/* The block of a call under way. When it has ended, what was used of it is copied to one of that size. */
+struct hf_trace_room {
+  struct hf_trace trace;
   struct hf_trace_step step[HF_TRACE_STEPS_MAX];
   char text[HF_TRACE_TEXT_MAX];
 };

@@ -1,17 +1,17 @@
-/* The traces of a gateway: those of calls under way, the last ones that have ended, and blocks to be used again. */
+/* The traces of a gateway: those of calls under way, and the last ones that have ended. */
 #ifndef HF_GATEWAY_TRACES_H
 #define HF_GATEWAY_TRACES_H
 
 #include "base/list.h"
+#include "base/spare.h"
 
 #include <stddef.h>
 
 struct hf_traces {
   struct hf_list live;
   struct hf_list ended; /* oldest first */
-  struct hf_list spare;
   size_t ended_count;
-  size_t spare_count;
+  struct hf_spare rooms;
 };
 
 void hf_traces_init(struct hf_traces *traces);
