@@ -295,6 +295,14 @@ static int write_change(struct hf_database *database, const struct hf_letter *le
   return r;
 }
 
+/* What a replay came to is in its letter: an intent of its call that is still open must not become a second one. */
+static int settle_replay(struct hf_database *database, const struct found *found) {
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_SETTLE_REPLAY);
+  if (s)
+    (void)sqlite3_bind_int64(s, 1, found->row);
+  return hf_database_run(database, s);
+}
+
 int hf_database_change(struct hf_database *database, const struct hf_letter *letter) {
   assert(letter->status < HF_LETTER_STATUS_COUNT);
   struct found found;
@@ -307,7 +315,9 @@ int hf_database_change(struct hf_database *database, const struct hf_letter *let
   if (found.status >= HF_LETTER_STATUS_COUNT || !(may_become[found.status] >> status & 1))
     return HF_ERR_INVALID;
   count_return(database, letter, &found, &status);
-  r = write_change(database, letter, &found, status);
+  r = found.status == HF_LETTER_REPLAYING ? settle_replay(database, &found) : 0;
+  if (r == 0)
+    r = write_change(database, letter, &found, status);
   if (r == 0 && status == HF_LETTER_QUARANTINED && letter->status == HF_LETTER_DEAD)
     hf_database_tell(database, HF_NEWS_QUARANTINED, found.row);
   return r;

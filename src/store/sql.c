@@ -57,6 +57,7 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
                       " tool, route, key, trace_id, arguments)"
                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     [HF_SQL_SETTLE] = "DELETE FROM intents WHERE call = ?1",
+    [HF_SQL_SETTLE_REPLAY] = "DELETE FROM intents WHERE call = (SELECT call FROM letters WHERE rowid = ?1)",
     [HF_SQL_INTENT_LIST] = "SELECT call, priority, at_ms, redacted, fingerprint, principal, server, tool, route, key,"
                            " trace_id, arguments FROM intents WHERE owner = ?1",
     [HF_SQL_INTENT_END_ALL] = "DELETE FROM intents WHERE owner = ?1",

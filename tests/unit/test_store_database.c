@@ -811,6 +811,39 @@ static void database__a_change_meets_a_dead_owner_by_itself(void **state) {
   remove_directory(dir);
 }
 
+/* The disk was full when the replay's call failed, and no more when that was told by a change. */
+static void database__what_a_replay_came_to_ends_the_intent_of_its_call(void **state) {
+  (void)state;
+  static const enum hf_letter_status ends[] = {HF_LETTER_DEAD, HF_LETTER_REPLAYED};
+  const struct hf_store_settings settings = keep_all();
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    char dir[64], path[PATH_BYTES], id[HF_LETTER_ID_MAX];
+    make_directory(dir, sizeof dir);
+    assert_true(snprintf(path, sizeof path, "%s/holdfast.db", dir) > 0);
+    struct hf_database *dying = open_with(path, &settings, true);
+    assert_int_equal(bury(dying, 7, "call-7", id), 0);
+    struct hf_letter mark = {.id = hf_str_from(id), .status = HF_LETTER_REPLAYING, .call = HF_STR("replay-1")};
+    assert_int_equal(ALONE(dying, hf_database_change(dying, &mark)), 0);
+    const struct hf_intent of_replay = intent_of(7, "replay-1");
+    assert_int_equal(ALONE(dying, hf_database_intend(dying, &of_replay)), 0);
+    const struct hf_intent of_other = intent_of(8, "call-8");
+    assert_int_equal(ALONE(dying, hf_database_intend(dying, &of_other)), 0);
+    assert_int_equal(change(dying, id, ends[i]), 0);
+
+    struct hf_database *living = open_with(path, &settings, true);
+    assert_int_equal(change(living, id, HF_LETTER_DEAD), 0);
+    mark.call = HF_STR("replay-2");
+    assert_int_equal(ALONE(living, hf_database_change(living, &mark)), 0);
+    hf_database_close(dying);
+    assert_int_equal(hf_database_recover(living, 5000), 0);
+    const struct read_letters *read = read_all(living);
+    assert_int_equal(read->count, 2);
+    assert_string_equal(read->letter[strcmp(read->letter[0].id, id) == 0].call, "call-8");
+    hf_database_close(living);
+    remove_directory(dir);
+  }
+}
+
 static void database__nobody_is_dead_whose_locks_cannot_be_seen(void **state) {
   (void)state;
   char dir[64];
@@ -904,6 +937,7 @@ int main(void) {
       cmocka_unit_test(database__touches_nobody_elses),
       cmocka_unit_test(database__makes_letters_of_what_a_dead_owner_left),
       cmocka_unit_test(database__a_change_meets_a_dead_owner_by_itself),
+      cmocka_unit_test(database__what_a_replay_came_to_ends_the_intent_of_its_call),
       cmocka_unit_test(database__nobody_is_dead_whose_locks_cannot_be_seen),
       cmocka_unit_test(database__every_allocation_may_fail),
   };
