@@ -30,7 +30,8 @@ struct hf_control_peer {
   uv_pipe_t pipe;
   struct hf_control *control;
   struct hf_buf in;
-  void *ask; /* under way, or NULL */
+  size_t searched; /* of `in`: holds no end of a line */
+  void *ask;       /* under way, or NULL */
   bool closing;
   char bytes[READ_BYTES];
 };
@@ -68,9 +69,13 @@ static void close_peer(struct hf_control_peer *peer) {
 /* Asks what the next whole line asks, if nothing is under way. */
 static void next_question(struct hf_control_peer *peer) {
   while (!peer->closing && !peer->ask) {
-    const char *end = peer->in.len ? memchr(peer->in.data, '\n', peer->in.len) : NULL;
-    if (!end)
+    const char *end = peer->in.len > peer->searched
+                          ? memchr(peer->in.data + peer->searched, '\n', peer->in.len - peer->searched)
+                          : NULL;
+    if (!end) {
+      peer->searched = peer->in.len;
       return;
+    }
     size_t len = (size_t)(end - peer->in.data);
     int r = len ? peer->control->handler.ask(peer->control->handler.context, peer, (struct hf_str){peer->in.data, len},
                                              &peer->ask)
@@ -80,6 +85,7 @@ static void next_question(struct hf_control_peer *peer) {
       return;
     }
     hf_buf_consume(&peer->in, len + 1);
+    peer->searched = 0;
   }
 }
 

@@ -5,6 +5,7 @@
 #include "gateway/flight.h"
 #include "gateway/key.h"
 #include "gateway/lost.h"
+#include "gateway/route.h"
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 
@@ -133,7 +134,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->subscriptions);
   hf_list_init(&gateway->ending);
   hf_map_init(&gateway->by_name, SERVERS_MAX);
-  hf_map_init(&gateway->route_firsts, ROUTES_KEPT_MAX);
+  hf_map_init(&gateway->routes, ROUTES_KEPT_MAX);
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
@@ -177,7 +178,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_timer_deinit(gateway->loop, &gateway->drain_timer);
   hf_names_deinit(&gateway->tool_names);
   hf_names_deinit(&gateway->prompt_names);
-  hf_map_deinit(&gateway->route_firsts);
+  hf_map_deinit(&gateway->routes);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
   hf_spare_deinit(&gateway->spare_exchanges);
@@ -376,6 +377,7 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
   gateway->settings = settings;
   hf_cache_limit(&gateway->cache, settings->limits.cache_bytes);
   hf_gateway_start(gateway);
+  hf_route_check(gateway);
   mark_changed(gateway, NULL, (1U << HF_LIST_COUNT) - 1);
   hf_gateway_wake(gateway);
   return 0;

@@ -44,7 +44,7 @@ struct hf_gateway {
   struct hf_map by_name; /* to struct hf_server */
   struct hf_names tool_names;
   struct hf_names prompt_names;
-  struct hf_map route_firsts; /* by name of the route: the index of the provider that came first the last time */
+  struct hf_map routes; /* what is remembered of each by its name: route.c */
   struct hf_list clients;
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */

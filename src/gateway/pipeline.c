@@ -287,24 +287,48 @@ static bool can_carry(const struct hf_exchange *exchange, const struct hf_messag
   return exchange->era == HF_ERA_MODERN || !hf_pipeline_is_pending(response);
 }
 
-/* The answer as the route gives it. Returns the message to pass on, `ret_mapped` if it had to be made. */
+static int decode_mapped(const struct hf_target_tool *target, const struct hf_message *response, struct hf_str between,
+                         struct hf_message *ret_mapped) {
+  static const struct hf_str head = HF_STR("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":");
+  struct hf_buf text, result;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  hf_buf_init(&result, HF_MESSAGE_BYTES_MAX);
+  struct hf_refusal refusal;
+  int r = hf_template_fill(target->mapping->result, hf_message_raw(response, HF_FIELD_RESULT), &result);
+  if (r == 0 && (result.len < 2 || result.data[0] != '{'))
+    r = HF_ERR_INVALID;
+  if (r == 0)
+    r = hf_buf_append_str(&text, head);
+  if (r == 0)
+    r = hf_buf_append_str(&text, HF_STR("{"));
+  if (r == 0)
+    r = hf_buf_append_str(&text, between);
+  if (r == 0 && between.len && result.len > 2)
+    r = hf_buf_append_str(&text, HF_STR(","));
+  if (r == 0)
+    r = hf_buf_append(&text, result.data + 1, result.len - 1);
+  if (r == 0)
+    r = hf_buf_append_str(&text, HF_STR("}"));
+  if (r == 0)
+    r = hf_message_decode(&text, ret_mapped, &refusal);
+  hf_buf_deinit(&result);
+  hf_buf_deinit(&text);
+  return r;
+}
+
+/* The answer as the route gives it. Returns the message to pass on, `ret_mapped` if it had to be made. A tool's result
+ * has `content`, whatever the template found. */
 static const struct hf_message *map_result(const struct hf_target_tool *target, const struct hf_message *response,
                                            struct hf_message *ret_mapped) {
   *ret_mapped = (struct hf_message){0};
   if (!target || !target->mapping || !target->mapping->result.ptr || response->kind != HF_MESSAGE_RESULT ||
       response->is_error || hf_pipeline_is_pending(response))
     return response;
-  struct hf_buf text;
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
-  struct hf_refusal refusal;
-  int r = hf_buf_append_str(&text, HF_STR("{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":"));
-  if (r == 0)
-    r = hf_template_fill(target->mapping->result, hf_message_raw(response, HF_FIELD_RESULT), &text);
-  if (r == 0)
-    r = hf_buf_append_str(&text, HF_STR("}"));
-  if (r == 0)
-    r = hf_message_decode(&text, ret_mapped, &refusal);
-  hf_buf_deinit(&text);
+  int r = decode_mapped(target, response, HF_STR(""), ret_mapped);
+  if (r == 0 && !hf_message_raw(ret_mapped, HF_FIELD_CONTENT).ptr) {
+    hf_message_deinit(ret_mapped);
+    r = decode_mapped(target, response, HF_STR("\"content\":[]"), ret_mapped);
+  }
   return r == 0 ? ret_mapped : NULL;
 }
 
@@ -616,10 +640,27 @@ static enum hf_letter_policy letters(const struct hf_exchange *exchange) {
   return exchange->replay ? HF_LETTER_ALL : exchange->tool->letters;
 }
 
+/* The caller's deadline counts from when it called, and the call may have waited here: for lists, the store, or an
+ * equal call. Returns false if nothing is left of it. */
+static bool hints_left(const struct hf_exchange *exchange, struct hf_call_hints *ret_hints) {
+  hf_time waited = exchange->client->gateway->loop->now - exchange->started;
+  *ret_hints = exchange->hints;
+  if (exchange->hints.deadline > 0)
+    ret_hints->deadline -= waited;
+  return exchange->hints.deadline == 0 || ret_hints->deadline > 0;
+}
+
 static void begin_call(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   const struct hf_target_tool *target = exchange->target;
   struct hf_call_target targets[HF_CALL_TARGETS_MAX];
+  struct hf_call_hints hints;
+  if (!hints_left(exchange, &hints)) {
+    hf_outcome_answer_refusal(exchange, HF_FAULT_DEADLINE, HF_RPC_INTERNAL_ERROR,
+                              HF_STR("The deadline that came with the call passed before it could be sent. Nothing "
+                                     "was executed."));
+    return;
+  }
   /* Whoever gave the state of a question must get its answer. */
   size_t count = exchange->request.at[HF_FIELD_REQUEST_STATE] ? 1 : exchange->target_count;
   for (size_t i = 0; i < count; i++)
@@ -627,7 +668,7 @@ static void begin_call(struct hf_exchange *exchange) {
   struct hf_call_options options = {
       .timeout = target->policy->timeout,
       .retry = target->policy->retry,
-      .hints = exchange->hints,
+      .hints = hints,
       .targets = targets,
       .target_count = count,
       .priority = exchange->priority,

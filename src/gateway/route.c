@@ -249,6 +249,20 @@ static void warn(struct hf_gateway *gateway, const struct hf_route_settings *rou
                HF_LOG_STR("tool", provider ? provider->tool.tool : absent), HF_LOG_STR("reason", hf_str_from(why)));
 }
 
+/* What is remembered of a route over calls, by its name, so that a reload keeps it: the index of the provider that came
+ * first the last time, and whether it is refused. */
+enum { STATE_FIRST = 0xff, STATE_REFUSED = 0x100 };
+
+static uintptr_t state_of(struct hf_gateway *gateway, const struct hf_route_settings *route) {
+  return (uintptr_t)hf_map_get(&gateway->routes, route->name);
+}
+
+static void set_state(struct hf_gateway *gateway, const struct hf_route_settings *route, uintptr_t clear,
+                      uintptr_t set) {
+  uintptr_t state = (state_of(gateway, route) & ~clear) | set;
+  (void)hf_map_put(&gateway->routes, route->name, (void *)state); /* forgotten where there is no memory */
+}
+
 static void check_provider(struct hf_gateway *gateway, const struct hf_route_settings *route, size_t index) {
   const struct hf_route_provider *provider = &route->providers[index];
   const struct hf_server *server = hf_gateway_server(gateway, provider->tool.server);
@@ -260,12 +274,16 @@ static void check_provider(struct hf_gateway *gateway, const struct hf_route_set
     warn(gateway, route, provider, item ? why.text : "its server has no such tool");
     return;
   }
+  if (index > 0)
+    return;
   struct hf_buf schema;
   hf_buf_init(&schema, SCHEMA_BYTES_MAX);
-  if (index == 0 && write_schema(route, item, &schema) == HF_ERR_INVALID)
+  bool refused = write_schema(route, item, &schema) == HF_ERR_INVALID;
+  hf_buf_deinit(&schema);
+  if (refused && !(state_of(gateway, route) & STATE_REFUSED))
     warn(gateway, route, NULL,
          "no inputSchema can be derived from its first provider, whose mapping does more than rename; give one");
-  hf_buf_deinit(&schema);
+  set_state(gateway, route, STATE_REFUSED, refused ? STATE_REFUSED : 0);
 }
 
 void hf_route_check(struct hf_gateway *gateway) {
@@ -317,12 +335,6 @@ static void forget_targets(struct hf_exchange *exchange) {
   exchange->target = &exchange->nowhere;
 }
 
-/* Which provider came first before, for the route's next call; by the route's name, so that a reload keeps it. */
-static unsigned last_first(struct hf_gateway *gateway, const struct hf_route_settings *route) {
-  unsigned first = (unsigned)(uintptr_t)hf_map_get(&gateway->route_firsts, route->name);
-  return first < route->provider_count ? first : 0;
-}
-
 /* In the order in which they are to be tried. */
 static void sort_targets(struct hf_exchange *exchange, const struct hf_route_settings *route) {
   struct hf_gateway *gateway = exchange->client->gateway;
@@ -330,7 +342,7 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
   struct hf_target_tool unsorted[HF_CALL_TARGETS_MAX];
   unsigned order[HF_CALL_TARGETS_MAX];
   unsigned count = (unsigned)exchange->target_count;
-  unsigned last = last_first(gateway, route);
+  unsigned last = (unsigned)(state_of(gateway, route) & STATE_FIRST);
   unsigned preferred = 0;
   for (unsigned i = 0; i < count; i++) {
     const struct hf_target_tool *target = &exchange->targets[i];
@@ -342,7 +354,7 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
   }
   preferred = hf_fallback_order((enum hf_order)route->order, candidates, count, preferred,
                                 hf_random_next(&gateway->loop->random), order);
-  (void)hf_map_put(&gateway->route_firsts, route->name, (void *)(uintptr_t)exchange->targets[preferred].server);
+  set_state(gateway, route, STATE_FIRST, exchange->targets[preferred].server);
   memcpy(unsorted, exchange->targets, count * sizeof unsorted[0]);
   for (unsigned i = 0; i < count; i++)
     exchange->targets[i] = unsorted[order[i]];
@@ -351,6 +363,8 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
 int hf_route_resolve(struct hf_exchange *exchange, const struct hf_route_settings *route) {
   bool disabled = false;
   int r = 0;
+  if (state_of(exchange->client->gateway, route) & STATE_REFUSED)
+    return HF_ERR_NOTFOUND;
   if (!exchange->config)
     exchange->config = hf_settings_ref(exchange->client->gateway->settings);
   for (size_t i = 0; r == 0 && i < route->provider_count; i++)

@@ -342,7 +342,7 @@ int hf_writer_start(struct hf_writer *writer, const struct hf_writer_options *op
   hf_database_news(writer->database, add_news, writer);
   const hf_time now = hf_clock_now();
   writer->next_look = now + writer->look_every;
-  writer->next_sweep = now + writer->sweep_every;
+  writer->next_sweep = now; /* short-lived gateways remove what is too old, too */
   writer->stale = true;
   count(writer, now);
   struct hf_list none;

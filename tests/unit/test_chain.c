@@ -135,9 +135,14 @@ static void chain__a_schema_that_no_renaming_gives_is_not_guessed(void **state) 
   struct bed bed;
   two_providers(&bed);
   bed.providers[0].arguments = HF_STR("{\"q\":\"about {{query}}\"}");
+  hf_route_check(bed.world.gateway);
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
   assert_null(strstr(bed.reply.answer, "web_search"));
+  bed_send(&bed, CALL_ROUTE);
+  assert_non_null(strstr(bed.reply.answer, "There is no tool 'web_search'"));
+  assert_null(sent_to(&bed, "google"));
   bed.route.input_schema = HF_STR("{\"type\":\"object\",\"properties\":{\"query\":{}}}");
+  hf_route_check(bed.world.gateway);
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
   assert_non_null(strstr(bed.reply.answer, "{\"name\":\"web_search\",\"inputSchema\":{\"type\":\"object\","
                                            "\"properties\":{\"query\":{}}}}"));
@@ -173,6 +178,21 @@ static void chain__a_provider_that_was_not_reached_is_followed_by_the_next(void 
   assert_null(strstr(bed.reply.answer, "\"x\":1"));
   assert_non_null(strstr(bed.reply.answer, "\"provider\":\"bing\",\"attempts\":2"));
   bed_close(&bed);
+}
+
+static void chain__a_result_has_content_whatever_the_template_finds(void **state) {
+  (void)state;
+  const char *const templates[] = {"{\"content\":\"{{nothing}}\"}", "{\"structuredContent\":{\"a\":\"{{x}}\"}}"};
+  for (size_t i = 0; i < sizeof templates / sizeof templates[0]; i++) {
+    struct bed bed;
+    two_providers(&bed);
+    bed.providers[0].result = hf_str_from(templates[i]);
+    bed_send(&bed, CALL_ROUTE);
+    upstream_answer(sent_to(&bed, "google"), "{\"content\":[],\"x\":1}");
+    assert_non_null(strstr(bed.reply.answer, "\"content\":[]"));
+    assert_int_equal(strstr(bed.reply.answer, "\"structuredContent\":{\"a\":1}") != NULL, i == 1);
+    bed_close(&bed);
+  }
 }
 
 static void chain__an_unsafe_tool_that_may_have_run_is_not_followed(void **state) {
@@ -513,6 +533,7 @@ int main(void) {
       cmocka_unit_test(chain__a_schema_that_no_renaming_gives_is_not_guessed),
       cmocka_unit_test(chain__a_routes_arguments_and_name_are_those_of_its_provider),
       cmocka_unit_test(chain__a_provider_that_was_not_reached_is_followed_by_the_next),
+      cmocka_unit_test(chain__a_result_has_content_whatever_the_template_finds),
       cmocka_unit_test(chain__an_unsafe_tool_that_may_have_run_is_not_followed),
       cmocka_unit_test(chain__tools_that_are_configured_as_read_only_are_followed_all_the_same),
       cmocka_unit_test(chain__a_caller_may_forbid_the_next_provider),
