@@ -7,10 +7,12 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 1800
+MUTANTS ?= 0
+SEED ?= 1
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help setup demo test integration conformance lint asan tsan fuzz bench bench-reliability soak format install clean
+.PHONY: all help setup demo test integration conformance lint asan tsan fuzz models mutation bench bench-reliability soak format install clean
 
 # configure DIR OPTIONS: makes the build directory once; Meson looks after it from then on.
 configure = test -f $(1)/build.ninja || meson setup $(1) $(2)
@@ -24,7 +26,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install everything that any target needs
-	@tools/setup build test lint fuzz bench
+	@tools/setup build test lint fuzz models bench
 
 demo: all ## show the point: a faulty server called directly, then through Holdfast
 	@$(BUILD)/tests/lib/demo
@@ -63,6 +65,15 @@ tsan: ## run the tests under ThreadSanitizer
 fuzz: ## fuzz every target for FUZZ_SECONDS (60)
 	@tools/setup build test fuzz
 	@tools/run-fuzz $(FUZZ_SECONDS)
+
+models: ## search the models of breaker and dead letters, and see each of their mutants caught
+	@tools/setup build models
+	@models/check
+
+mutation: ## break src/policy in every small way (or in MUTANTS ways, drawn by SEED) and see the tests notice
+	@tools/setup build
+	@$(call configure,$(BUILD)-mutation,-Doptimization=0 -Ddebug=false -Db_sanitize=address$(comma)undefined)
+	@tests/mutation/run $(BUILD)-mutation --sample $(MUTANTS) --seed $(SEED) --jobs $(JOBS)
 
 bench: ## measure against a direct connection, nginx, mcp-proxy and supergateway
 	@tools/setup build test bench
