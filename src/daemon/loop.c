@@ -39,6 +39,7 @@ static void on_check(uv_check_t *check) {
 
 void hf_loop_driver_init(struct hf_loop_driver *driver, uv_loop_t *uv, struct hf_loop *loop) {
   (void)signal(SIGPIPE, SIG_IGN);
+  (void)signal(SIGXFSZ, SIG_IGN);
   driver->loop = loop;
   uv_prepare_init(uv, &driver->prepare);
   uv_check_init(uv, &driver->check);

@@ -13,9 +13,9 @@ struct hf_loop_driver {
   uv_timer_t timer;
 };
 
-/* Attaches `loop` to `uv`, and ignores SIGPIPE in this process: broken pipes are told by the write that meets them. The
- * driver stays where it is until the loop has run after hf_loop_driver_close. While open it keeps uv_run going: end
- * with uv_stop. */
+/* Attaches `loop` to `uv`, and ignores SIGPIPE and SIGXFSZ in this process: broken pipes and files at their limit are
+ * told by the write that meets them. The driver stays where it is until the loop has run after hf_loop_driver_close.
+ * While open it keeps uv_run going: end with uv_stop. */
 void hf_loop_driver_init(struct hf_loop_driver *driver, uv_loop_t *uv, struct hf_loop *loop);
 
 /* Closes its handles; run the loop once more to let them go. */

@@ -634,4 +634,21 @@ await test('an alert reaches a webhook, signed, and a command', async (t) => {
   await eventually(() => kinds().has('depth') && kinds().has('age'), 'depth and age', 30000);
 }, { timeoutMs: 45000 });
 
+await test('where files may hardly grow, calls are answered all the same', async ({ defer }) => {
+  const dir = scratch(defer);
+  const ask = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
+  const input =
+    ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }) +
+    ask(2, 'tools/call', { name: 'charge', arguments: {} });
+  const child = spawn('sh', ['-c', 'ulimit -f 64 && exec "$0" wrap -- "$1" --stdio', binary, chaos], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir },
+  });
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  child.stdin.end(input);
+  assert.strictEqual(await ended(child), 0, err.text);
+  assert.match(out.text, /charge {2}#1/);
+  assert.match(err.text, /no store: dead letters and intents will not be kept/);
+});
+
 done();
