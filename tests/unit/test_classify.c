@@ -163,12 +163,81 @@ static void names__are_those_of_the_configuration(void **state) {
   assert_string_equal(hf_fault_name(HF_FAULT_RATE_LIMITED), "rate_limited");
 }
 
+/* Every status of HTTP and what is beyond them, told one by one. */
+static enum hf_fault fault_of_status(int status) {
+  static const struct {
+    enum hf_fault fault;
+    int statuses[16];
+  } cases[] = {
+      {HF_FAULT_REJECTED, {400, 406, 413, 415, 422}},
+      {HF_FAULT_UNAUTHORIZED, {401, 403}},
+      {HF_FAULT_UNKNOWN_TOOL, {404, 405}},
+      {HF_FAULT_CONFLICT, {409}},
+      {HF_FAULT_RATE_LIMITED, {429}},
+      {HF_FAULT_MISCONFIGURED, {307, 308}},
+      {HF_FAULT_SERVER_ERROR, {408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 526, 527, 528, 529}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t j = 0; j < 16 && cases[i].statuses[j]; j++)
+      if (cases[i].statuses[j] == status)
+        return cases[i].fault;
+  }
+  return status / 100 == 3 ? HF_FAULT_REDIRECTED : HF_FAULT_UNKNOWN;
+}
+
+static void classify__knows_every_status(void **state) {
+  (void)state;
+  for (int status = 0; status < 700; status++) {
+    const struct hf_evidence evidence = STATUS(status);
+    assert_int_equal(hf_classify(&evidence).fault, fault_of_status(status));
+  }
+}
+
+static enum hf_fault fault_of_code(int code) {
+  switch (code) {
+  case -32600:
+  case -32602:
+  case -32020:
+  case -32021:
+  case -32022:
+    return HF_FAULT_REJECTED;
+  case -32601:
+    return HF_FAULT_UNKNOWN_TOOL;
+  case -32603:
+    return HF_FAULT_RPC_ERROR;
+  case -32042:
+    return HF_FAULT_INPUT_REQUIRED;
+  default:
+    return code <= -32000 && code > -32020 ? HF_FAULT_RPC_ERROR : HF_FAULT_UNKNOWN;
+  }
+}
+
+static void classify__knows_every_code(void **state) {
+  (void)state;
+  for (int code = -33000; code < -31900; code++) {
+    const struct hf_evidence evidence = CODE(code);
+    assert_int_equal(hf_classify(&evidence).fault, fault_of_code(code));
+  }
+}
+
+static void classify__a_status_that_is_no_success_says_itself_that_a_session_is_lost(void **state) {
+  (void)state;
+  struct hf_evidence evidence = CODE(-32600, .carried_session = true, .says_session_lost = true);
+  evidence.http_status = 299;
+  assert_int_equal(hf_classify(&evidence).fault, HF_FAULT_SESSION_LOST);
+  evidence.http_status = 300;
+  assert_int_equal(hf_classify(&evidence).fault, HF_FAULT_REJECTED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(classify__follows_the_table_row_by_row),
       cmocka_unit_test(classify__every_fault_has_a_row_and_a_name),
       cmocka_unit_test(safety__only_unsafe_forbids_a_repeat),
       cmocka_unit_test(names__are_those_of_the_configuration),
+      cmocka_unit_test(classify__knows_every_status),
+      cmocka_unit_test(classify__knows_every_code),
+      cmocka_unit_test(classify__a_status_that_is_no_success_says_itself_that_a_session_is_lost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
