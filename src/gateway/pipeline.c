@@ -5,11 +5,10 @@
 #include "gateway/flight.h"
 #include "gateway/intent.h"
 #include "gateway/key.h"
-#include "gateway/key_place.h"
 #include "gateway/letter.h"
+#include "gateway/live.h"
 #include "gateway/lost.h"
 #include "gateway/outcome.h"
-#include "gateway/question.h"
 #include "gateway/relay.h"
 #include "gateway/stage.h"
 #include "gateway/subscription.h"
@@ -61,225 +60,10 @@ static void return_unused_permits(struct hf_exchange *exchange) {
   exchange->event_count = 0;
 }
 
-static void on_sent(void *ctx, size_t bytes, bool complete) {
-  struct hf_live *live = ctx;
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_SENT, .attempt = live->attempt, .sent = {bytes, complete}};
-  hf_pipeline_event(live->exchange, &event);
-}
-
-static bool show_life(struct hf_live *live) {
-  struct hf_call_event event = {.kind = HF_CALL_SIGN_OF_LIFE, .attempt = live->attempt};
-  return hf_pipeline_event(live->exchange, &event);
-}
-
-static void on_life(void *ctx) {
-  show_life(ctx);
-}
-
-static void on_part(void *ctx) {
-  struct hf_live *live = ctx;
-  struct hf_call_event event = {.kind = HF_CALL_ANSWER_BYTES, .attempt = live->attempt};
-  hf_pipeline_event(live->exchange, &event);
-}
-
-static void on_message(void *ctx, const struct hf_message *message) {
-  struct hf_live *live = ctx;
-  struct hf_exchange *exchange = live->exchange;
-  if (!show_life(live))
-    return;
-  if (message->kind == HF_MESSAGE_REQUEST) {
-    hf_question_ask(live->target->instance, live, message);
-    return;
-  }
-  if (message->method != HF_METHOD_PROGRESS && message->method != HF_METHOD_LOG_MESSAGE) {
-    hf_instance_message(live->target->instance, message);
-    return;
-  }
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  if (hf_relay_notification(exchange, message, &text) == 0)
-    hf_exchange_message(exchange, &text);
-  hf_pieces_deinit(&text);
-  if (message->method == HF_METHOD_PROGRESS)
-    hf_flight_progress(exchange, message);
-}
-
 /* Reads `resultType`: what is neither complete nor absent is no end of the work. */
 bool hf_pipeline_is_pending(const struct hf_message *response) {
   struct hf_str type = hf_message_raw(response, HF_FIELD_RESULT_TYPE);
   return type.ptr && !hf_str_equal(type, HF_STR("\"complete\""));
-}
-
-static bool matches_transient(const struct hf_target_tool *target, const struct hf_message *response) {
-  const struct hf_strings *patterns = target->transient_errors;
-  struct hf_str content = hf_message_raw(response, HF_FIELD_CONTENT);
-  for (size_t i = 0; patterns && content.ptr && i < patterns->count; i++)
-    if (hf_pattern_inside(patterns->item[i], content))
-      return true;
-  return false;
-}
-
-static void land(struct hf_live *live) {
-  live->ref = NULL;
-  hf_list_remove(&live->at_instance);
-  hf_question_void(live->exchange, live);
-}
-
-static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
-  struct hf_live *live = ctx;
-  struct hf_exchange *exchange = live->exchange;
-  land(live);
-
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
-  event.done.evidence = *evidence;
-  if (!response || response->kind == HF_MESSAGE_ERROR) {
-    event.done.result = HF_ATTEMPT_FAULT;
-  } else if (response->is_error) {
-    event.done.result = HF_ATTEMPT_FAULT;
-    event.done.evidence.kind = HF_EVIDENCE_TOOL_ERROR;
-    event.done.evidence.matches_transient = matches_transient(live->target, response);
-  } else {
-    event.done.result = hf_pipeline_is_pending(response) ? HF_ATTEMPT_PENDING : HF_ATTEMPT_SUCCESS;
-  }
-  exchange->response = response;
-  exchange->response_attempt = live->attempt;
-  exchange->response_target = live->target;
-  assert(!exchange->stepping);
-  hf_pipeline_event(exchange, &event); /* the exchange may be gone now, but not if it goes on */
-}
-
-static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done, on_part};
-
-static void attempt_failed_here(struct hf_live *live, enum hf_evidence_kind kind) {
-  struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
-  event.done.result = HF_ATTEMPT_FAULT;
-  event.done.evidence = HF_EVIDENCE(kind);
-  hf_pipeline_post(live->exchange, &event);
-}
-
-/* Headers that repeat arguments are computed from what is sent; those that the schema doesn't know pass as they came.
- */
-static int collect_headers(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str arguments,
-                           struct hf_header ret_header[HF_PARAM_HEADERS_MAX]) {
-  const struct hf_param_headers *known = &target->headers;
-  int count = hf_param_headers_compute(known, arguments, &exchange->arena, ret_header);
-  for (size_t i = 0; count >= 0 && !target->mapping && count < HF_PARAM_HEADERS_MAX && i < exchange->header_count; i++)
-    if (!hf_param_headers_know(known, exchange->headers[i].name))
-      ret_header[count++] = exchange->headers[i];
-  if (count >= 0 && count < HF_PARAM_HEADERS_MAX && hf_key_header(exchange, target, &ret_header[count]))
-    count++;
-  return count;
-}
-
-static struct hf_live *free_live(struct hf_exchange *exchange) {
-  struct hf_live *live = exchange->live;
-  while (live->ref)
-    live++;
-  assert(live < exchange->live + HF_LIVE_MAX);
-  return live;
-}
-
-/* What is sent in place of the caller's arguments, in the exchange's arena, or the caller's. */
-static int map_arguments(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str *ret_raw) {
-  *ret_raw = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
-  if (!target->mapping || !target->mapping->arguments.ptr)
-    return 0;
-  struct hf_buf mapped;
-  hf_buf_init(&mapped, HF_MESSAGE_BYTES_MAX);
-  int r = hf_template_fill(target->mapping->arguments, ret_raw->ptr ? *ret_raw : HF_STR("{}"), &mapped);
-  if (r == 0) {
-    *ret_raw = hf_arena_copy(&exchange->arena, hf_buf_str(&mapped));
-    r = ret_raw->ptr ? 0 : HF_ERR_NOMEM;
-  }
-  hf_buf_deinit(&mapped);
-  return r;
-}
-
-/* Every attempt at a target sends the same. */
-static int make_arguments(struct hf_exchange *exchange, struct hf_target_tool *target, struct hf_str *ret_raw) {
-  *ret_raw = target->arguments;
-  int r = ret_raw->ptr ? 0 : map_arguments(exchange, target, ret_raw);
-  if (r == 0 && !target->arguments.ptr)
-    r = hf_key_put_argument(exchange, target, ret_raw);
-  if (r == 0)
-    target->arguments = *ret_raw;
-  return r;
-}
-
-static int send_request(struct hf_live *live, const struct hf_call_action *action) {
-  struct hf_exchange *exchange = live->exchange;
-  struct hf_instance *instance = live->target->instance;
-  struct hf_str arguments;
-  int r = make_arguments(exchange, live->target, &arguments);
-  if (r < 0)
-    return r;
-  exchange->sent_arguments = arguments;
-  struct hf_header params[HF_PARAM_HEADERS_MAX];
-  int param_count = collect_headers(exchange, live->target, arguments, params);
-  if (param_count < 0)
-    return param_count;
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  r = hf_relay_request(exchange, live, arguments, &text);
-  if (r == 0) {
-    struct hf_upstream_request request = {
-        .id = live->upstream_id,
-        .method = exchange->request.method,
-        .text = &text,
-        .name = live->target->name.ptr ? live->target->name : exchange->request.uri,
-        .params = params,
-        .param_count = (size_t)param_count,
-        .new_session = action->start.new_session,
-        .connect_by = action->start.connect_by,
-        .events = &attempt_events,
-        .ctx = live,
-    };
-    r = instance->upstream->ops->request(instance->upstream, &request, &live->ref);
-  }
-  hf_pieces_deinit(&text);
-  return r;
-}
-
-static void start_attempt(struct hf_exchange *exchange, const struct hf_call_action *action) {
-  if (hf_flight_is_deserted(exchange)) {
-    hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
-    return;
-  }
-  if (action->start.hedge)
-    hf_metrics_add(&exchange->client->gateway->metrics, HF_METRIC_HEDGES);
-  struct hf_live *live = free_live(exchange);
-  live->target = target_at(exchange, action->provider);
-  live->attempt = action->start.attempt;
-  live->upstream_id = hf_gateway_next_id(exchange->client->gateway);
-  exchange->target = live->target;
-  if (exchange->response_attempt != action->start.attempt)
-    exchange->response = NULL; /* that of the attempt before is not this one's */
-  int r = send_request(live, action);
-  if (r == 0) {
-    hf_list_push_back(&live->target->instance->attempts, &live->at_instance);
-    return;
-  }
-  live->ref = NULL;
-  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED : HF_EVIDENCE_LOCAL_LIMIT);
-}
-
-static void abort_attempt(struct hf_exchange *exchange, const struct hf_call_abort *what) {
-  static const struct hf_str texts[] = {
-      [HF_ABORT_CONNECT] = HF_STR("no connection in time"),
-      [HF_ABORT_IDLE] = HF_STR("no sign of life for too long"),
-      [HF_ABORT_ATTEMPT] = HF_STR("took too long"),
-      [HF_ABORT_DEADLINE] = HF_STR("the deadline of the call has passed"),
-      [HF_ABORT_CANCELLED] = HF_STR("cancelled by the client"),
-      [HF_ABORT_HEDGED] = HF_STR("another attempt has answered"),
-  };
-  for (size_t i = 0; i < HF_LIVE_MAX; i++) {
-    struct hf_live *live = &exchange->live[i];
-    if (!live->ref || live->attempt != what->attempt)
-      continue;
-    struct hf_upstream *upstream = live->target->instance->upstream;
-    upstream->ops->abort(upstream, live->ref, texts[what->reason]);
-    land(live);
-  }
 }
 
 /* A legacy client cannot be asked in the modern way. */
@@ -448,10 +232,10 @@ static void perform(struct hf_exchange *exchange, const struct hf_call_action *a
     hf_instance_step(target_at(exchange, action->provider)->instance, &event);
     break;
   case HF_CALL_START_ATTEMPT:
-    start_attempt(exchange, action);
+    hf_live_start(exchange, action);
     break;
   case HF_CALL_ABORT_ATTEMPT:
-    abort_attempt(exchange, &action->abort);
+    hf_live_abort(exchange, &action->abort);
     break;
   case HF_CALL_REPORT:
     report(exchange, action->provider, &action->report);

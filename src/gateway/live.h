@@ -1,0 +1,16 @@
+/* An attempt in flight: what is sent to an upstream for a call, and what comes back, as events of the call.
+ *
+ * What is sent to a target is made once, so that every attempt at it sends the same. */
+#ifndef HF_GATEWAY_LIVE_H
+#define HF_GATEWAY_LIVE_H
+
+#include "gateway/exchange.h"
+
+/* Performs HF_CALL_START_ATTEMPT. An attempt that cannot even begin is told as one that has failed, for the end of this
+ * turn of the loop. */
+void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *action);
+
+/* Performs HF_CALL_ABORT_ATTEMPT: nothing more is heard of it. */
+void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *what);
+
+#endif
