@@ -345,6 +345,110 @@ static void breaker__zero_failures_turns_the_row_off(void **state) {
   assert_int_equal(b.state, HF_BREAKER_OPEN); /* by rate */
 }
 
+static void breaker__says_whether_its_state_changed(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  hf_breaker_init(&b, &options);
+  assert_false(record(&b, HF_VERDICT_SUCCESS, 0));
+  assert_false(record(&b, HF_VERDICT_NEUTRAL, 0));
+  for (int i = 0; i < 4; i++)
+    assert_false(record(&b, HF_VERDICT_FAILURE, 0));
+  assert_true(record(&b, HF_VERDICT_FAILURE, 0));
+  assert_false(record(&b, HF_VERDICT_FAILURE, 0)); /* open: nothing was admitted */
+  assert_int_equal(b.open_until, HF_SECONDS(30));
+}
+
+static void breaker__shows_what_it_is(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_breaker_view view;
+  hf_breaker_init(&b, &options);
+  failures(&b, 3, 0);
+  hf_breaker_view(&b, &view);
+  assert_int_equal(view.state, HF_BREAKER_CLOSED);
+  assert_int_equal(view.generation, 1);
+  assert_int_equal(view.consecutive, 3);
+  failures(&b, 2, HF_SECONDS(1));
+  hf_breaker_view(&b, &view);
+  assert_int_equal(view.state, HF_BREAKER_OPEN);
+  assert_int_equal(view.generation, 2);
+  assert_int_equal(view.until, HF_SECONDS(31));
+}
+
+static void breaker__rate_is_exact(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_breaker_options rate = options;
+  rate.failures = 0;
+  hf_breaker_init(&b, &rate);
+  for (int i = 0; i < 51; i++)
+    record(&b, HF_VERDICT_SUCCESS, 0);
+  failures(&b, 50, 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 1, 0);
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+}
+
+static void breaker__counts_from_nothing_once_it_has_closed(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_breaker_options rate = options;
+  rate.failures = 0;
+  hf_breaker_init(&b, &rate);
+  failures(&b, 10, 0);
+  hf_breaker_lease(&b, HF_SECONDS(40));
+  record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(31));
+  failures(&b, 9, HF_SECONDS(32));
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  failures(&b, 1, HF_SECONDS(32));
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+}
+
+static void breaker__keeps_its_counts_over_a_reload_unless_the_window_is_another(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_breaker_options rate = options;
+  rate.failures = 0;
+  hf_breaker_init(&b, &rate);
+  failures(&b, 9, 0);
+  hf_breaker_configure(&b, &rate);
+  failures(&b, 1, 0);
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+  hf_breaker_init(&b, &rate);
+  failures(&b, 9, 0);
+  rate.window = HF_SECONDS(30);
+  hf_breaker_configure(&b, &rate);
+  failures(&b, 9, 0);
+  assert_int_equal(b.state, HF_BREAKER_CLOSED);
+  rate.min_calls = 9;
+  hf_breaker_configure(&b, &rate);
+  failures(&b, 1, 0);
+  assert_int_equal(b.state, HF_BREAKER_OPEN);
+}
+
+static void breaker__jitter_that_just_fits_is_kept(void **state) {
+  (void)state;
+  struct hf_breaker b;
+  struct hf_breaker_options tight = options;
+  tight.max_open = HF_SECONDS(33);
+  hf_breaker_init(&b, &tight);
+  failures(&b, 4, 0);
+  assert_true(hf_breaker_record(&b, b.generation, HF_VERDICT_FAILURE, 0, 0, UINT64_MAX / 2));
+  assert_int_equal(b.open_until, HF_SECONDS(33));
+}
+
+static void breaker__an_outage_is_noticed_within_the_longest_open_time(void **state) {
+  (void)state;
+  struct hf_outage outages[HF_OUTAGES_MAX];
+  for (int late = 0; late < 2; late++) {
+    struct hf_breaker b = tripped(0);
+    hf_breaker_lease(&b, HF_SECONDS(1000));
+    record(&b, HF_VERDICT_SUCCESS, HF_SECONDS(330) + late);
+    assert_int_equal(hf_breaker_outages(&b, outages), 1);
+    assert_int_equal(outages[0].end, late ? HF_OUTAGE_UNNOTICED : HF_OUTAGE_PROBED);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(breaker__opens_after_consecutive_failures),
@@ -368,6 +472,13 @@ int main(void) {
       cmocka_unit_test(breaker__late_results_of_an_old_generation_are_ignored),
       cmocka_unit_test(breaker__reopens_on_outside_evidence_only_when_not_closed),
       cmocka_unit_test(breaker__zero_failures_turns_the_row_off),
+      cmocka_unit_test(breaker__says_whether_its_state_changed),
+      cmocka_unit_test(breaker__shows_what_it_is),
+      cmocka_unit_test(breaker__rate_is_exact),
+      cmocka_unit_test(breaker__counts_from_nothing_once_it_has_closed),
+      cmocka_unit_test(breaker__keeps_its_counts_over_a_reload_unless_the_window_is_another),
+      cmocka_unit_test(breaker__jitter_that_just_fits_is_kept),
+      cmocka_unit_test(breaker__an_outage_is_noticed_within_the_longest_open_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,16 @@ static void window__time_that_goes_back_counts_as_now(void **state) {
   assert_int_equal(hf_window_counts(&w, HF_SECONDS(100)).calls, 3);
 }
 
+static void window__may_be_as_short_as_nothing(void **state) {
+  (void)state;
+  struct hf_window w;
+  hf_window_init(&w, 0);
+  hf_window_add(&w, 0, 1);
+  assert_int_equal(hf_window_counts(&w, 0).failures, 1);
+  assert_int_equal(hf_window_counts(&w, HF_WINDOW_BUCKETS - 1).failures, 1);
+  assert_int_equal(hf_window_counts(&w, HF_WINDOW_BUCKETS).calls, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(window__counts_what_lies_in_it),
@@ -69,6 +79,7 @@ int main(void) {
       cmocka_unit_test(window__is_empty_after_idle_time),
       cmocka_unit_test(window__whole_turns_of_idle_time_leave_nothing),
       cmocka_unit_test(window__time_that_goes_back_counts_as_now),
+      cmocka_unit_test(window__may_be_as_short_as_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
