@@ -68,7 +68,7 @@ enum hf_stage_result hf_intent_before(struct hf_exchange *exchange) {
       .fingerprint = exchange->fingerprint,
       .trace_id = hf_letter_trace_id(exchange, trace_id),
       .priority = exchange->priority,
-      .at_ms = gateway->loop->wall_ms,
+      .at_ms = exchange->key.ptr ? exchange->key_first_ms : gateway->loop->wall_ms,
   };
   exchange->store_wait = (struct hf_store_wait){.done = on_written};
   exchange->store_waits = true;

@@ -8,7 +8,7 @@
 
 enum { TEXTS_MAX = 1 << 20, LINE_MAX = 8192, RAMP_PARTS = 10 };
 
-static const char *const ends[HF_REPLAY_END_COUNT] = {"replayed", "ran", "failed", "refused"};
+static const char *const ends[HF_REPLAY_END_COUNT] = {"replayed", "ran", "failed", "refused", "would_replay"};
 
 static struct hf_str shown(struct hf_str s, size_t max) {
   return (struct hf_str){s.ptr, s.len < max ? s.len : max};
@@ -52,7 +52,7 @@ static void finish(struct hf_replay *replay) {
   hf_json_writer_init(&w, &line);
   hf_json_write_object(&w);
   hf_json_write_member_int(&w, "total", (int64_t)replay->id_count);
-  for (int i = 0; i < HF_REPLAY_END_COUNT; i++)
+  for (int i = 0; i < HF_REPLAY_WOULD; i++)
     hf_json_write_member_int(&w, ends[i], replay->ends[i]);
   hf_json_write_member_int(&w, "left", (int64_t)(replay->id_count - replay->next));
   if (replay->error < 0)
@@ -148,7 +148,7 @@ void hf_replay_ended(struct hf_replay_item *item) {
   item->letter.id = hf_str_from(item->id);
   if (item->executed)
     item->letter.executed = hf_str_from(item->executed);
-  hf_replay_tell(replay, &item->letter, ends[item->end], item->why,
+  hf_replay_tell(replay, &item->letter, ends[item->end], item->why[0] ? item->why : item->repeat.why,
                  item->number ? hf_outcome_id_of(item->number, id) : (struct hf_str){NULL, 0});
   hf_replay_item_free(item);
   look_for_spike(replay);
@@ -172,18 +172,6 @@ static void on_row(void *ctx, const struct hf_letter *letter) {
   struct hf_replay_id *id = &replay->ids[replay->id_count++];
   *id = (struct hf_replay_id){{0}};
   memcpy(id->text, letter->id.ptr, letter->id.len);
-  if (!replay->options.dry_run)
-    return;
-  char why[HF_ERROR_TEXT_MAX];
-  bool refused = hf_replay_refuses(replay, letter, why);
-  replay->next++;
-  replay->ends[HF_REPLAY_REFUSED] += refused;
-  bool checks = !refused && replay->options.reconcile && !hf_str_equal(letter->executed, HF_STR("no"));
-  hf_replay_tell(replay, letter, refused ? "refused" : "would_replay",
-                 refused  ? why
-                 : checks ? "if the status check says that it has not run"
-                          : NULL,
-                 (struct hf_str){NULL, 0});
 }
 
 static void on_rows(struct hf_store_query *query, int error) {
@@ -224,6 +212,8 @@ static bool keep_options(struct hf_replay *replay, const struct hf_replay_option
     filter->status = HF_LETTER_DEAD;
   if (replay->options.concurrency == 0)
     replay->options.concurrency = 1;
+  if (options->dry_run)
+    replay->options.interval = replay->options.ramp_up = 0;
   return keep(replay, &filter->id) && keep(replay, &filter->tool) && keep(replay, &filter->provider) &&
          keep(replay, &filter->reason) && keep(replay, &filter->fingerprint) && keep(replay, &replay->options.patch) &&
          keep(replay, &replay->options.by);

@@ -11,6 +11,20 @@ static const char *executed_named(struct hf_str name) {
   return NULL;
 }
 
+const char *hf_replay_executed(struct hf_str before, const char *now) {
+  static const enum hf_executed rising[] = {HF_EXECUTED_NO, HF_EXECUTED_MAYBE, HF_EXECUTED_YES};
+  const char *known = executed_named(before);
+  const char *most = hf_executed_name(HF_EXECUTED_NO);
+  if (!known)
+    known = hf_executed_name(HF_EXECUTED_MAYBE);
+  for (size_t i = 0; i < sizeof rising / sizeof rising[0]; i++) {
+    const char *name = hf_executed_name(rising[i]);
+    if (strcmp(known, name) == 0 || strcmp(now, name) == 0)
+      most = name;
+  }
+  return most;
+}
+
 static struct hf_str text_member(const struct hf_json_doc *doc, uint32_t object, struct hf_str name,
                                  struct hf_arena *arena) {
   uint32_t node;

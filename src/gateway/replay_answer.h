@@ -18,4 +18,7 @@ struct hf_replay_verdict {
 void hf_replay_judge(const struct hf_message *answer, struct hf_str letter_id, struct hf_arena *arena,
                      struct hf_replay_verdict *ret_verdict);
 
+/* What is known of a letter's execution after one more attempt: the more of both. What names nothing is "maybe". */
+const char *hf_replay_executed(struct hf_str before, const char *now);
+
 #endif

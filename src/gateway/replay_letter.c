@@ -4,7 +4,6 @@
 #include "gateway/replay_state.h"
 #include "mcp/compose.h"
 #include "json/merge.h"
-#include "json/template.h"
 #include "json/write.h"
 
 #include <stdio.h>
@@ -28,31 +27,48 @@ __attribute__((format(printf, 2, 3))) static void tell_why(char why[HF_ERROR_TEX
   va_end(args);
 }
 
-bool hf_replay_refuses(const struct hf_replay *replay, const struct hf_letter *letter, char why[HF_ERROR_TEXT_MAX]) {
+static struct hf_gateway *gateway_of(const struct hf_replay_item *item) {
+  return item->replay->gateway;
+}
+
+/* It may have run, and nobody has said that it has not. */
+static bool is_doubtful(const struct hf_replay_item *item) {
+  return !hf_str_equal(item->letter.executed, HF_STR("no")) && !item->replay->options.executed_no;
+}
+
+/* Says why it is not replayed; false if it is. */
+static bool is_refused(struct hf_replay_item *item) {
   static const char *const states[HF_LETTER_STATUS_COUNT] = {
       [HF_LETTER_REPLAYING] = "it is being replayed already",
       [HF_LETTER_REPLAYED] = "it was replayed before; requeue it first if it is to run again",
       [HF_LETTER_DISCARDED] = "it was discarded; requeue it first",
       [HF_LETTER_QUARANTINED] = "it came back too often and is in quarantine; requeue it first",
   };
-  const struct hf_replay_options *options = &replay->options;
-  why[0] = '\0';
+  const struct hf_replay_options *options = &item->replay->options;
+  const struct hf_letter *letter = &item->letter;
+  item->repeat = (struct hf_replay_repeat){NULL, 0};
+  if (is_doubtful(item))
+    item->repeat = hf_replay_may_repeat(gateway_of(item), letter, options->patch.ptr != NULL);
   if (letter->status != HF_LETTER_DEAD)
-    tell_why(why, "%s", states[letter->status]);
+    tell_why(item->why, "%s", states[letter->status]);
   else if (!letter->arguments.ptr || (letter->redacted && !options->patch.ptr))
-    tell_why(why, "its arguments were not kept whole; a patch has to bring what is missing");
-  else if (!hf_str_equal(letter->executed, HF_STR("no")) && !options->reconcile && !options->executed_no)
-    tell_why(why, "%s; ask the status check (reconcile), or say that it has not run (executed = no)",
+    tell_why(item->why, "its arguments were not kept whole; a patch has to bring what is missing");
+  else if (is_doubtful(item) && !item->repeat.why && !options->reconcile)
+    tell_why(item->why, "%s; ask the status check (reconcile), or say that it has not run (executed = no)",
              hf_str_equal(letter->executed, HF_STR("yes")) ? "it has run" : "it may have run");
-  return why[0] != '\0';
+  return item->why[0] != '\0';
 }
 
-static struct hf_gateway *gateway_of(const struct hf_replay_item *item) {
-  return item->replay->gateway;
+/* Somebody says that it has not run, and the mark took him at his word. */
+static bool is_overruled(const struct hf_replay_item *item) {
+  return item->replay->options.executed_no && !hf_str_equal(item->letter.executed, HF_STR("no"));
 }
 
+/* The word was given for a letter that may have changed before the mark, and was not used. */
 static void refuse(struct hf_replay_item *item) {
   item->end = HF_REPLAY_REFUSED;
+  if (item->marked && is_overruled(item))
+    item->executed = hf_replay_executed(item->letter.executed, hf_executed_name(HF_EXECUTED_MAYBE));
   if (item->marked)
     settle(item, HF_REPLAY_REFUSED, HF_LETTER_DEAD, (struct hf_str){NULL, 0}, "replay_refused");
   else
@@ -78,8 +94,9 @@ static struct hf_str history(struct hf_replay_item *item, const char *what, bool
     hf_json_write_member_str(&w, "executedBefore", item->letter.executed);
   if (first && options->patch.ptr)
     hf_json_write_member_raw(&w, "patch", options->patch);
-  if (!first && item->why[0])
-    hf_json_write_member_str(&w, "why", hf_str_from(item->why));
+  const char *why = first ? item->repeat.why : item->why;
+  if (why && why[0])
+    hf_json_write_member_str(&w, "why", hf_str_from(why));
   hf_json_write_object_end(&w);
   struct hf_str kept = {NULL, 0};
   if (hf_json_write_finish(&w) == 0)
@@ -118,6 +135,7 @@ static void settle(struct hf_replay_item *item, enum hf_replay_end end, enum hf_
       .id = hf_str_from(item->id),
       .status = status,
       .replays = end == HF_REPLAY_REFUSED || end == HF_REPLAY_RAN ? 0 : item->letter.replays + 1,
+      .last_ms = end == HF_REPLAY_FAILED ? gateway_of(item)->loop->wall_ms : 0,
       .executed = hf_str_from(item->executed),
       .result = result,
       .history = history(item, what, false),
@@ -125,9 +143,11 @@ static void settle(struct hf_replay_item *item, enum hf_replay_end end, enum hf_
   change(item, &letter, on_settled);
 }
 
+/* `executed` is of this attempt; what was known before stays, unless somebody knows better. */
 static void fail(struct hf_replay_item *item, const char *executed, bool buried) {
+  bool known = item->replay->options.executed_no || (item->proved && !buried);
   hf_metrics_add(&gateway_of(item)->metrics, HF_METRIC_REENTRIES);
-  item->executed = executed;
+  item->executed = hf_replay_executed(known ? HF_STR("no") : item->letter.executed, executed);
   item->end = HF_REPLAY_FAILED;
   if (buried)
     hf_replay_ended(item);
@@ -203,6 +223,8 @@ static int write_request(const struct hf_replay_item *item, struct hf_buf *out) 
     hf_json_write_member_str(&w, "idempotencyKey", item->key);
   if (item->key.ptr && hf_str_equal(item->key, item->letter.key))
     hf_json_write_member_int(&w, "keyFirstMs", item->letter.first_ms);
+  if (item->repeat.left_ms)
+    hf_json_write_member_int(&w, "deadlineMs", item->repeat.left_ms);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
@@ -232,14 +254,14 @@ static void call(struct hf_replay_item *item) {
   if (r < 0) {
     hf_message_deinit(&message);
     tell_why(item->why, "it could not be called: %s", hf_err_text(r));
-    fail(item, item->proved ? hf_executed_name(HF_EXECUTED_NO) : NULL, false);
+    fail(item, hf_executed_name(HF_EXECUTED_NO), false);
     return;
   }
   char id[HF_CALL_ID_MAX];
   item->step = HF_REPLAY_CALLING;
   item->reply = (struct hf_reply){.ops = &reply_ops};
   hf_metrics_add(&gateway_of(item)->metrics, HF_METRIC_REPLAYS);
-  hf_replay_tell(item->replay, &item->letter, "started", NULL, hf_outcome_id_of(item->number, id));
+  hf_replay_tell(item->replay, &item->letter, "started", item->repeat.why, hf_outcome_id_of(item->number, id));
   hf_client_handle(item->client, &message, &item->reply);
   hf_message_deinit(&message);
 }
@@ -265,53 +287,10 @@ static void on_checked(void *ctx, enum hf_check verdict) {
   }
 }
 
-/* The provider of a route that was tried, if it was only one: it alone can have run. Where a replay went that failed
- * without being written down as a call, the letter does not say. */
-static const struct hf_route_provider *route_provider(const struct hf_settings *settings,
-                                                      const struct hf_letter *letter) {
-  for (size_t i = 0; i < settings->route_count; i++) {
-    const struct hf_route_settings *route = &settings->routes[i];
-    if (!hf_str_equal(route->name, letter->route) || (letter->replays > 0 && route->provider_count > 1))
-      continue;
-    for (size_t p = 0; p < route->provider_count; p++)
-      if (hf_str_equal(route->providers[p].tool.server, letter->providers))
-        return &route->providers[p];
-  }
-  return NULL;
-}
-
-/* What the letter's tool is, and the arguments that it got. Returns NULL if that is not known. */
-static const struct hf_tool_settings *checked_tool(struct hf_replay_item *item, struct hf_str *ret_arguments) {
-  const struct hf_gateway *gateway = gateway_of(item);
-  const struct hf_letter *letter = &item->letter;
-  struct hf_tool_name name = {{NULL, 0}, {NULL, 0}};
-  *ret_arguments = letter->arguments;
-  if (letter->route.len) {
-    const struct hf_route_provider *provider = route_provider(gateway->settings, letter);
-    if (!provider)
-      return NULL;
-    name = provider->tool;
-    struct hf_buf mapped;
-    hf_buf_init(&mapped, REQUEST_MAX);
-    int r = provider->arguments.ptr ? hf_template_fill(provider->arguments, letter->arguments, &mapped) : 0;
-    if (r == 0 && provider->arguments.ptr)
-      *ret_arguments = hf_arena_copy(&item->arena, hf_buf_str(&mapped));
-    hf_buf_deinit(&mapped);
-    if (r < 0 || !ret_arguments->ptr)
-      return NULL;
-  } else {
-    const struct hf_name *shown = hf_names_find(&gateway->tool_names, letter->tool);
-    if (!shown)
-      return NULL;
-    name = (struct hf_tool_name){shown->server, shown->original};
-  }
-  const struct hf_tool_settings *tool = hf_settings_tool(gateway->settings, name.server, name.tool);
-  return tool ? tool : &gateway->settings->tool_defaults;
-}
-
 static void check(struct hf_replay_item *item) {
   struct hf_str arguments;
-  const struct hf_tool_settings *tool = checked_tool(item, &arguments);
+  const struct hf_tool_settings *tool =
+      hf_replay_checked_tool(gateway_of(item), &item->letter, &item->arena, &arguments);
   item->step = HF_REPLAY_CHECKING;
   if (!tool || !tool->reconcile.tool.server.ptr) {
     tell_why(item->why, tool ? "its tool has no status check (reconcile)" : "it is not known which tool can have run");
@@ -330,10 +309,6 @@ static void check(struct hf_replay_item *item) {
     tell_why(item->why, "the status check could not be asked: %s", hf_err_text(r));
     refuse(item);
   }
-}
-
-static bool needs_check(const struct hf_replay_item *item) {
-  return !hf_str_equal(item->letter.executed, HF_STR("no")) && !item->replay->options.executed_no;
 }
 
 /* Arguments and key as they are sent. */
@@ -405,6 +380,7 @@ static void mark(struct hf_replay_item *item) {
       .id = hf_str_from(item->id),
       .status = HF_LETTER_REPLAYING,
       .call = hf_outcome_id_of(item->number, id),
+      .executed = is_overruled(item) ? HF_STR("no") : absent,
       .arguments = options->patch.ptr ? item->arguments : absent,
       .key = options->patch.ptr ? item->key : absent,
       .history = history(item, "replay", true),
@@ -412,32 +388,47 @@ static void mark(struct hf_replay_item *item) {
   change(item, &letter, on_marked);
 }
 
+static void tell_only(struct hf_replay_item *item) {
+  item->end = HF_REPLAY_WOULD;
+  if (is_doubtful(item) && !item->repeat.why)
+    tell_why(item->why, "if the status check says that it has not run");
+  hf_replay_ended(item);
+}
+
 /* Between the look at it and the mark another gateway may have replayed it, or an equal call may have failed: then it
  * may have run, whatever it said before. From the mark on it is ours. */
 static bool is_as_it_was(const struct hf_replay_item *item) {
   const struct hf_letter *now = &item->marked_letter;
+  struct hf_str executed = item->replay->options.executed_no ? HF_STR("no") : item->letter.executed;
   return now->status == HF_LETTER_REPLAYING && now->replays == item->letter.replays &&
-         now->count == item->letter.count && hf_str_equal(now->executed, item->letter.executed);
+         now->count == item->letter.count && hf_str_equal(now->executed, executed);
+}
+
+static void look_at(struct hf_replay_item *item) {
+  if (!is_refused(item) && is_taken(item))
+    tell_why(item->why, "it is being replayed already");
+  if (item->why[0])
+    refuse(item);
+  else if (item->replay->options.dry_run)
+    tell_only(item);
+  else
+    mark(item);
 }
 
 static void on_fetched(struct hf_store_query *query, int error) {
   struct hf_replay_item *item = HF_CONTAINER_OF(query, struct hf_replay_item, query);
   item->querying = false;
   if (error < 0 || !item->found) {
-    tell_why(item->why, "%s", error < 0 ? hf_err_text(error) : "it is gone");
+    tell_why(item->why, "%s", error < 0 ? hf_err_text(error) : "there is no such letter");
     refuse(item);
   } else if (item->step == HF_REPLAY_FETCHING) {
-    bool refused = hf_replay_refuses(item->replay, &item->letter, item->why);
-    if (!refused && is_taken(item))
-      tell_why(item->why, "it is being replayed already");
-    if (item->why[0])
-      refuse(item);
-    else
-      mark(item);
+    look_at(item);
   } else if (!is_as_it_was(item)) {
     tell_why(item->why, "it was replayed, or an equal call has failed, just before");
     refuse(item);
-  } else if (needs_check(item)) {
+  } else if (is_refused(item)) {
+    refuse(item); /* its key has expired just now */
+  } else if (is_doubtful(item) && !item->repeat.why) {
     check(item);
   } else {
     call(item);

@@ -5,7 +5,14 @@
 #include "gateway/check.h"
 #include "gateway/replay.h"
 
-enum hf_replay_end { HF_REPLAY_REPLAYED, HF_REPLAY_RAN, HF_REPLAY_FAILED, HF_REPLAY_REFUSED, HF_REPLAY_END_COUNT };
+enum hf_replay_end {
+  HF_REPLAY_REPLAYED,
+  HF_REPLAY_RAN,
+  HF_REPLAY_FAILED,
+  HF_REPLAY_REFUSED,
+  HF_REPLAY_WOULD, /* a dry run's: nothing stands against it */
+  HF_REPLAY_END_COUNT
+};
 
 struct hf_replay_id {
   char text[HF_LETTER_ID_MAX];
@@ -35,6 +42,12 @@ struct hf_replay {
   uint32_t recent; /* bits of the last ends, 1 for a failure, the newest lowest */
   unsigned recent_count;
   const char *stopped; /* why no more are started, or NULL */
+};
+
+/* Whether a tool may run again although it may have run. */
+struct hf_replay_repeat {
+  const char *why; /* its safety allows it, in words; NULL: it does not */
+  int64_t left_ms; /* for so long: then the server forgets the key; 0: for ever */
 };
 
 /* What is going on with a letter. */
@@ -69,7 +82,8 @@ struct hf_replay_item {
   uint64_t number;         /* of its call */
   struct hf_str arguments; /* as they are sent */
   struct hf_str key;
-  bool proved; /* that it has not run */
+  struct hf_replay_repeat repeat; /* of one that may have run */
+  bool proved;                    /* that it has not run */
   enum hf_replay_end end;
   char why[HF_ERROR_TEXT_MAX];
   const char *executed; /* of the letter, as it ends; NULL: as it was */
@@ -81,8 +95,13 @@ int hf_replay_item_start(struct hf_replay *replay, const char *id);
 /* Cancels what is under way and frees it. */
 void hf_replay_item_free(struct hf_replay_item *item);
 
-/* Why this letter would not be replayed; false if it would be. */
-bool hf_replay_refuses(const struct hf_replay *replay, const struct hf_letter *letter, char why[HF_ERROR_TEXT_MAX]);
+/* By the safety of the letter's tool, as the gateway has it now. `patched`: with other arguments. */
+struct hf_replay_repeat hf_replay_may_repeat(const struct hf_gateway *gateway, const struct hf_letter *letter,
+                                             bool patched);
+
+/* The tool that can have run, and the arguments that it got, in `arena`. NULL if that is not known. */
+const struct hf_tool_settings *hf_replay_checked_tool(const struct hf_gateway *gateway, const struct hf_letter *letter,
+                                                      struct hf_arena *arena, struct hf_str *ret_arguments);
 
 /* Tells of it. `call` may be absent. */
 void hf_replay_tell(struct hf_replay *replay, const struct hf_letter *letter, const char *what, const char *why,

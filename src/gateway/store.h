@@ -38,7 +38,7 @@ struct hf_intent {
   struct hf_fingerprint fingerprint;
   struct hf_str trace_id; /* or absent */
   unsigned priority;
-  int64_t at_ms; /* wall clock */
+  int64_t at_ms; /* wall clock; of one with a key: when that was first sent */
 };
 
 enum hf_letter_status {
@@ -76,7 +76,7 @@ struct hf_letter {
   struct hf_str history; /* raw JSON array of {"atMs", "what", "by", …}: replays, patches, discards */
   struct hf_fingerprint fingerprint;
   unsigned priority;
-  int64_t first_ms;
+  int64_t first_ms; /* of the calls that came here, and of their key: how old it is decides whether it is trusted */
   int64_t last_ms;
   unsigned count; /* how often an equal call came here */
   unsigned replays;
@@ -182,11 +182,11 @@ struct hf_store_ops {
   void (*bury)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
   /* Sets the status of the letter with this id, and what else is not absent: result, call, key, arguments, executed
-   * (known by proof, or by a person's word); priority and replays unless they are 0. `history` is one JSON object,
-   * which is appended to the letter's. Durably. Errors through `wait`: HF_ERR_NOTFOUND; HF_ERR_BUSY if it is REPLAYING
-   * with a living owner that is not us, or is to be and already is: to begin a replay is a change to REPLAYING, and
-   * only one can win; HF_ERR_INVALID if what it is does not become that (only DEAD becomes REPLAYING, only REPLAYING
-   * REPLAYED; back to DEAD is possible from everywhere). */
+   * (known by proof, or by a person's word); priority, replays and last_ms (which never falls) unless they are 0.
+   * `history` is one JSON object, which is appended to the letter's. Durably. Errors through `wait`: HF_ERR_NOTFOUND;
+   * HF_ERR_BUSY if it is REPLAYING with a living owner that is not us, or is to be and already is: to begin a replay is
+   * a change to REPLAYING, and only one can win; HF_ERR_INVALID if what it is does not become that (only DEAD becomes
+   * REPLAYING, only REPLAYING REPLAYED; back to DEAD is possible from everywhere). */
   void (*change)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
   /* The newest first. */

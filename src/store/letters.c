@@ -129,11 +129,17 @@ static int find_return(struct hf_database *database, const struct hf_letter *let
   return r;
 }
 
+/* A call is not written down before it began. */
+static int64_t first_ms(const struct hf_letter *letter) {
+  return letter->first_ms && letter->first_ms < letter->last_ms ? letter->first_ms : letter->last_ms;
+}
+
 static int write_return(struct hf_database *database, const struct hf_letter *letter, int64_t row, int before,
                         char id[HF_LETTER_ID_MAX]) {
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_RETURN);
   bind_texts(s, letter);
   bind_int(s, HF_COLUMN_EXECUTED, executed_from(letter->executed));
+  bind_int(s, HF_COLUMN_FIRST_MS, first_ms(letter));
   bind_int(s, HF_COLUMN_LAST_MS, letter->last_ms);
   hf_bind_fingerprint(s, HF_COLUMN_FINGERPRINT + 1, &letter->fingerprint);
   bind_int(s, HF_COLUMN_ROW, row);
@@ -173,7 +179,7 @@ static int write_new(struct hf_database *database, const struct hf_letter *lette
   struct hf_letter row = *letter;
   row.arguments = hf_database_kept(database, letter->arguments, &space, &row.redacted);
   row.status = HF_LETTER_DEAD;
-  row.first_ms = letter->last_ms;
+  row.first_ms = first_ms(letter);
   row.count = 1;
   row.replays = 0;
   row.result = row.history = (struct hf_str){NULL, 0};
@@ -281,6 +287,8 @@ static int write_change(struct hf_database *database, const struct hf_letter *le
     bind_int(s, HF_COLUMN_EXECUTED, executed_from(row.executed));
   if (row.priority)
     bind_int(s, HF_COLUMN_PRIORITY, row.priority);
+  if (row.last_ms)
+    bind_int(s, HF_COLUMN_LAST_MS, row.last_ms);
   if (row.replays)
     bind_int(s, HF_COLUMN_REPLAYS, row.replays);
   bind_int(s, HF_COLUMN_REDACTED, row.redacted);

@@ -43,11 +43,13 @@ static int write_attempts(struct hf_buf *buf, int64_t at_ms, struct hf_str serve
 }
 
 /* The call that was replaying it has an intent, too, which is no second letter. */
-static int give_back(struct hf_database *database, int64_t row, const char *owner, struct hf_str history) {
+static int give_back(struct hf_database *database, int64_t row, const char *owner, struct hf_str history,
+                     int64_t now_ms) {
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_GIVE_BACK);
   if (s) {
     (void)sqlite3_bind_int64(s, 1, row);
     (void)sqlite3_bind_int64(s, 3, database->settings.quarantine);
+    (void)sqlite3_bind_int64(s, 5, now_ms);
   }
   hf_bind_str(s, 2, hf_str_from(owner));
   hf_bind_str(s, 4, history);
@@ -75,12 +77,13 @@ static int give_back_all(struct hf_database *database, const char *owner, int64_
   if (r == 0)
     r = write_history(&history, owner, now_ms);
   for (size_t i = 0; i < count && r == 0; i++)
-    r = give_back(database, rows[i], owner, hf_buf_str(&history));
+    r = give_back(database, rows[i], owner, hf_buf_str(&history), now_ms);
   hf_buf_deinit(&history);
   return r;
 }
 
-static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_buf *attempts) {
+/* Until now its owner was not known to be dead, and may have gone on with it. */
+static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_buf *attempts, int64_t now_ms) {
   const int64_t at_ms = sqlite3_column_int64(s, 2);
   const struct hf_str server = hf_column_str(s, 6);
   hf_buf_reset(attempts, TEXT_MAX);
@@ -88,7 +91,8 @@ static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_
   const struct hf_letter letter = {
       .call = hf_column_str(s, 0),
       .priority = (unsigned)sqlite3_column_int(s, 1),
-      .last_ms = at_ms,
+      .first_ms = at_ms,
+      .last_ms = now_ms,
       .redacted = sqlite3_column_int(s, 3) != 0,
       .fingerprint = hf_column_fingerprint(s, 4),
       .principal = hf_column_str(s, 5),
@@ -111,14 +115,14 @@ static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_
   return r;
 }
 
-static int bury_intents(struct hf_database *database, const char *owner) {
+static int bury_intents(struct hf_database *database, const char *owner, int64_t now_ms) {
   struct hf_buf attempts;
   hf_buf_init(&attempts, TEXT_MAX);
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_INTENT_LIST);
   hf_bind_str(s, 1, hf_str_from(owner));
   int r;
   while ((r = hf_database_step(database, s)) > 0) {
-    r = bury_intent(database, s, &attempts);
+    r = bury_intent(database, s, &attempts, now_ms);
     if (r < 0) {
       (void)sqlite3_reset(s);
       break;
@@ -135,7 +139,7 @@ static int bury_intents(struct hf_database *database, const char *owner) {
 int hf_database_recover_owner(struct hf_database *database, const char *owner, int64_t now_ms) {
   int r = give_back_all(database, owner, now_ms);
   if (r == 0)
-    r = bury_intents(database, owner);
+    r = bury_intents(database, owner, now_ms);
   if (r < 0)
     return r;
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_OWNER_END);

@@ -69,13 +69,15 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
         "UPDATE letters SET status = CASE WHEN status = 4 OR ?27 > 0 AND returns + 1 >= ?27 THEN 4 ELSE 0 END,"
         " owner = NULL, announced_ms = NULL, count = count + 1, returns = returns + 1, replays = replays + (status = "
         "1), executed = max(executed, ?3),"
-        " last_ms = max(last_ms, ?6), fingerprint = ?11, call = coalesce(?12, call),"
+        " first_ms = min(first_ms, ?5), last_ms = max(last_ms, ?6), fingerprint = ?11, call = coalesce(?12, call),"
         " providers = coalesce(?16, providers), reason = ?17, ending = ?18, schema = coalesce(?19, schema),"
         " key = coalesce(?20, key), trace_id = coalesce(?21, trace_id), attempts = coalesce(?23, attempts)"
         " WHERE rowid = ?26 RETURNING id, status",
     [HF_SQL_LETTER_CHANGE] =
         "UPDATE letters SET status = ?2, owner = ?27, returns = ?28, executed = coalesce(?3, executed),"
-        " priority = coalesce(?4, priority), replays = coalesce(?8, replays), call = coalesce(?12, call),"
+        " priority = coalesce(?4, priority), last_ms = max(last_ms, coalesce(?6, 0)),"
+        " announced_ms = CASE WHEN ?6 IS NULL THEN announced_ms END,"
+        " replays = coalesce(?8, replays), call = coalesce(?12, call),"
         " fingerprint = coalesce(?11, fingerprint), key = coalesce(?20, key),"
         " redacted = CASE WHEN ?22 IS NULL THEN redacted ELSE ?9 END, arguments = coalesce(?22, arguments),"
         " result = coalesce(?24, result),"
@@ -83,7 +85,8 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
                                                                                   " WHERE rowid = ?26",
     [HF_SQL_LETTER_GIVE_BACK] =
         "UPDATE letters SET status = CASE WHEN ?3 > 0 AND returns + 1 >= ?3 THEN 4 ELSE 0 END, owner = NULL,"
-        " returns = returns + 1, replays = replays + 1, executed = max(executed, 1),"
+        " returns = returns + 1, replays = replays + 1, executed = max(executed, 1), last_ms = max(last_ms, ?5),"
+        " announced_ms = NULL,"
         " history = " HISTORY_WITH("?4") " WHERE rowid = ?1 AND status = 1 AND owner = ?2 RETURNING status, call",
     [HF_SQL_LETTER_DELETE] = "DELETE FROM letters WHERE rowid = ?1",
     [HF_SQL_LETTER_ANNOUNCE] = "UPDATE letters SET announced_ms = ?2 WHERE rowid = ?1",

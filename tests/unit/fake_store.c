@@ -138,6 +138,7 @@ static struct fake_letter *find_equal(struct fake_store *store, const struct hf_
 static struct fake_letter *bury_again(struct fake_letter *letter, const struct hf_letter *row) {
   letter->row.status = HF_LETTER_DEAD;
   letter->row.count++;
+  letter->row.first_ms = row->first_ms < letter->row.first_ms ? row->first_ms : letter->row.first_ms;
   letter->row.last_ms = row->last_ms;
   if (executed_rank(row->executed) > executed_rank(letter->row.executed))
     change_text(letter, &letter->row.executed, row->executed);
@@ -191,6 +192,7 @@ static void op_change(struct hf_store *head, const struct hf_letter *letter, str
       break;
     store->changed++;
     row->row.status = letter->status;
+    row->row.last_ms = letter->last_ms ? letter->last_ms : row->row.last_ms;
     row->row.replays = letter->replays ? letter->replays : row->row.replays;
     change_text(row, &row->row.result, letter->result);
     change_text(row, &row->row.call, letter->call);

@@ -171,6 +171,253 @@ static void replay__refuses_what_may_have_run_until_a_person_says_that_it_has_no
   shop_close(&shop);
 }
 
+/* What a replay of a letter that may have run does, by what is known of its tool. */
+static void replay__repeats_what_may_be_repeated(void **state) {
+  static const struct {
+    const char *tool;
+    const char *executed;
+    const char *patch; /* or NULL */
+    const char *why;   /* NULL: it stays refused */
+  } cases[] = {
+      {"pay", "maybe", NULL, NULL},
+      {"note", "maybe", NULL, "it may be repeated: idempotent"},
+      {"note", "yes", NULL, NULL},
+      {"note", "maybe", "{\"n\":2}", NULL}, /* other arguments are another effect */
+      {"look", "maybe", NULL, "it may be repeated: read_only"},
+      {"look", "yes", NULL, "it may be repeated: read_only"},
+      {"look", "maybe", "{\"n\":2}", "it may be repeated: read_only"},
+      {"order", "maybe", NULL, "it may be repeated: keyed"},
+      {"order", "yes", NULL, NULL},
+      {"order", "maybe", "{\"n\":2}", NULL}, /* a patch makes a new key */
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct shop shop;
+    struct watcher watcher;
+    char line[128];
+    begin(&shop);
+    shop.note->letters = HF_LETTER_ALL;
+    make_letter(&shop, cases[i].tool, 1, true, "");
+    letter(0)->executed = hf_str_from(cases[i].executed);
+    struct hf_replay_options options = {.dry_run = true};
+    if (cases[i].patch)
+      options.patch = hf_str_from(cases[i].patch);
+    start(&shop, &watcher, &options);
+    snprintf(line, sizeof line, "\"what\":\"%s\",\"why\":\"%s", cases[i].why ? "would_replay" : "refused",
+             cases[i].why                  ? cases[i].why
+             : cases[i].executed[0] == 'y' ? "it has run"
+                                           : "it may have run");
+    assert_has(watcher.lines, line);
+    end(&watcher);
+    options.dry_run = false;
+    start(&shop, &watcher, &options);
+    assert_int_equal(shop_count(&shop), cases[i].why ? 2 : 1);
+    if (cases[i].why) {
+      snprintf(line, sizeof line, "\"what\":\"started\",\"why\":\"%s\"", cases[i].why);
+      assert_has(watcher.lines, line);
+      assert_has(letter(0)->history.ptr, cases[i].why);
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("done"));
+      world_run(&shop.world, 0);
+    }
+    assert_int_equal(letter(0)->status, cases[i].why ? HF_LETTER_REPLAYED : HF_LETTER_DEAD);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+/* What a repeat did not do says nothing of the attempt before it. */
+static void replay__a_repeat_that_did_not_run_leaves_it_open_whether_it_ran_before(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_letter(&shop, "note", 1, true, "");
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "no");
+  world_run(&shop.world, 0);
+  assert_has(watcher.lines, "\"what\":\"failed\",\"why\":\"rejected\"");
+  assert_has(watcher.lines, "\"executed\":\"maybe\",\"done\":1");
+  assert_text(letter(0)->executed, "maybe");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+/* Its server forgets the key an hour after it was first sent, not after the letter was written. */
+static void replay__repeats_under_a_key_no_longer_than_the_server_knows_it(void **state) {
+  (void)state;
+  static const struct {
+    hf_time later;
+    bool repeated;
+  } cases[] = {{SHOP_KEY_TTL - HF_SECONDS(31), true}, {SHOP_KEY_TTL - HF_SECONDS(29), false}};
+  for (size_t i = 0; i < 2; i++) {
+    struct shop shop;
+    struct watcher watcher;
+    struct fake_reply reply;
+    begin(&shop);
+    shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", ",\"dev.holdfast/call\":{\"maxAttempts\":1}");
+    upstream_handed_over(upstream_last(shop.upstream));
+    world_run(&shop.world, HF_SECONDS(30));
+    upstream_fail(upstream_last(shop.upstream), HF_EVIDENCE_BROKE);
+    world_run(&shop.world, 0);
+    assert_has(reply.answer, "deadLetterId");
+    reply_deinit(&reply);
+    world_run(&shop.world, cases[i].later);
+    start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+    assert_int_equal(shop_count(&shop), cases[i].repeated ? 2 : 1);
+    assert_has(watcher.lines, cases[i].repeated ? "it may be repeated: keyed" : "it may have run");
+    if (cases[i].repeated) { /* what is left of its time is the deadline, too */
+      upstream_handed_over(upstream_last(shop.upstream));
+      world_run(&shop.world, HF_SECONDS(2));
+      assert_has(watcher.lines, "\"what\":\"failed\",\"why\":\"deadline\"");
+    }
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+/* While it waits for the store the server forgets the key. */
+static void replay__sends_nothing_when_the_key_expires_before_it_is_sent(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct shop shop;
+    struct watcher watcher = {0};
+    begin(&shop);
+    make_letter(&shop, "order", 1, true, ",\"idempotencyKey\":\"k-1\"");
+    world_run(&shop.world, SHOP_KEY_TTL - HF_MS(1500));
+    store.slow = true;
+    const struct hf_replay_options options = {.concurrency = 1};
+    assert_int_equal(hf_replay_start(shop.world.gateway, &options, &ops, &watcher, &watcher.replay), 0);
+    for (int answers = 0; answers < 4; answers++) { /* the ids, the letter, the mark, the letter once more */
+      if (late == 0 && answers == 2)
+        world_run(&shop.world, HF_SECONDS(2));
+      assert_true(fake_store_answer_one(&store));
+      world_run(&shop.world, 0);
+    }
+    if (late == 1)
+      world_run(&shop.world, HF_MS(1600)); /* its intent, that is */
+    store.slow = false;
+    fake_store_answer(&store);
+    world_run(&shop.world, HF_SECONDS(5));
+    assert_int_equal(shop_count(&shop), 1);
+    assert_has(watcher.lines, late ? "\"what\":\"failed\",\"why\":\"deadline\"" : "\"what\":\"refused\"");
+    assert_text(letter(0)->executed, "maybe");
+    assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+static void replay__believes_annotations_where_nothing_is_configured(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "look", 1, true, "");
+  shop.look->has_safety = false;
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it may have run");
+  end(&watcher);
+  struct hf_listing *tools = &hf_gateway_server(shop.world.gateway, HF_STR("shop"))->shared->lists[HF_LIST_TOOLS];
+  for (size_t i = 0; i < tools->items.count; i++)
+    tools->items.item[i].annotated = HF_SAFETY_IDEMPOTENT;
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"started\",\"why\":\"it may be repeated: idempotent\"");
+  end(&watcher);
+  shop_close(&shop);
+}
+
+/* Which of its providers is asked is not known before. */
+static void replay__repeats_a_routes_letter_if_all_its_tools_only_read(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "look", 1, true, "");
+  struct hf_route_provider providers[2] = {{.tool = {HF_STR("shop"), HF_STR("look")}},
+                                           {.tool = {HF_STR("shop"), HF_STR("note")}}};
+  struct hf_route_settings route = {.name = HF_STR("find"), .providers = providers, .provider_count = 2};
+  shop.world.settings->routes = &route;
+  shop.world.settings->route_count = 1;
+  letter(0)->route = HF_STR("find");
+  const struct hf_replay_options dry = {.dry_run = true};
+  start(&shop, &watcher, &dry);
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it may have run");
+  end(&watcher);
+  shop.note->safety = HF_SAFETY_READ_ONLY;
+  start(&shop, &watcher, &dry);
+  assert_has(watcher.lines, "\"what\":\"would_replay\",\"why\":\"it may be repeated: read_only\"");
+  end(&watcher);
+  shop.note->has_safety = false; /* a server's own word is not enough */
+  start(&shop, &watcher, &dry);
+  assert_has(watcher.lines, "\"what\":\"refused\"");
+  end(&watcher);
+  shop.world.settings->route_count = 0;
+  shop_close(&shop);
+}
+
+/* Somebody says that it had not run, and the attempt did not either: then nothing is open any more. */
+static void replay__takes_a_persons_word_and_goes_on_from_there(void **state) {
+  (void)state;
+  static const struct {
+    bool sent;
+    const char *executed;
+  } cases[] = {{false, "no"}, {true, "maybe"}};
+  for (size_t i = 0; i < 2; i++) {
+    struct shop shop;
+    struct watcher watcher;
+    struct hf_evidence busy = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+    busy.http_status = 429;
+    begin(&shop);
+    make_letter(&shop, "pay", 1, true, "");
+    start(&shop, &watcher, &(struct hf_replay_options){.executed_no = true});
+    if (cases[i].sent) {
+      upstream_handed_over(upstream_last(shop.upstream));
+      upstream_fail(upstream_last(shop.upstream), HF_EVIDENCE_BROKE);
+      world_run(&shop.world, 0);
+    }
+    while (!watcher.end[0]) { /* as often as the policy says */
+      struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+      if (ref) {
+        ref->open = false;
+        ref->events->done(ref->ctx, &busy, NULL);
+      }
+      world_run(&shop.world, HF_SECONDS(1));
+    }
+    assert_int_equal(letter(0)->count, 2); /* the chain wrote it down, as it does with any call */
+    assert_has(watcher.end, "\"failed\":1");
+    assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+    assert_text(letter(0)->executed, cases[i].executed);
+    end(&watcher);
+    shop_close(&shop);
+  }
+}
+
+/* The word was not meant for what happened between the look at the letter and the mark. */
+static void replay__a_persons_word_that_is_not_used_changes_nothing(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher = {0};
+  begin(&shop);
+  make_letter(&shop, "pay", 1, true, "");
+  store.slow = true;
+  const struct hf_replay_options options = {.executed_no = true};
+  assert_int_equal(hf_replay_start(shop.world.gateway, &options, &ops, &watcher, &watcher.replay), 0);
+  for (int answers = 0; answers < 2; answers++) {
+    assert_true(fake_store_answer_one(&store));
+    world_run(&shop.world, 0);
+  }
+  letter(0)->count++;
+  store.slow = false;
+  fake_store_answer(&store);
+  world_run(&shop.world, 0);
+  assert_int_equal(shop_count(&shop), 1);
+  assert_has(watcher.lines, "\"what\":\"refused\"");
+  assert_text(letter(0)->executed, "maybe");
+  end(&watcher);
+  shop_close(&shop);
+}
+
 static void let_check(struct shop *shop, const char *ran, const char *not_run) {
   struct hf_reconcile_settings *reconcile = &shop->pay->reconcile;
   *reconcile = (struct hf_reconcile_settings){
@@ -768,6 +1015,14 @@ int main(void) {
       cmocka_unit_test(replay__calls_again_as_the_letters_principal_and_keeps_the_result),
       cmocka_unit_test(replay__that_fails_makes_the_letter_dead_again_and_no_new_one),
       cmocka_unit_test(replay__refuses_what_may_have_run_until_a_person_says_that_it_has_not),
+      cmocka_unit_test(replay__repeats_what_may_be_repeated),
+      cmocka_unit_test(replay__a_repeat_that_did_not_run_leaves_it_open_whether_it_ran_before),
+      cmocka_unit_test(replay__repeats_under_a_key_no_longer_than_the_server_knows_it),
+      cmocka_unit_test(replay__sends_nothing_when_the_key_expires_before_it_is_sent),
+      cmocka_unit_test(replay__believes_annotations_where_nothing_is_configured),
+      cmocka_unit_test(replay__repeats_a_routes_letter_if_all_its_tools_only_read),
+      cmocka_unit_test(replay__takes_a_persons_word_and_goes_on_from_there),
+      cmocka_unit_test(replay__a_persons_word_that_is_not_used_changes_nothing),
       cmocka_unit_test(replay__asks_the_status_check_and_does_what_it_proves),
       cmocka_unit_test(replay__believes_no_check_before_the_time_to_settle_has_passed),
       cmocka_unit_test(replay__keeps_the_key_and_a_patch_makes_a_new_one),
