@@ -347,7 +347,7 @@ static int resolve(struct hf_chaos_remote *remote, const char *host, const char 
     return hf_error_set(reterr, HF_ERR_UNAVAILABLE, "chaos: cannot find '%.200s': %s", host, uv_strerror(rc));
   }
   const struct addrinfo *best = req.addrinfo;
-  for (const struct addrinfo *at = best; at != NULL; at = at->ai_next) {
+  for (const struct addrinfo *at = best->ai_next; at != NULL; at = at->ai_next) {
     if (at->ai_family == AF_INET && best->ai_family != AF_INET) { /* where most local servers listen */
       best = at;
     }
