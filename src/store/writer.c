@@ -17,6 +17,9 @@ enum {
   NEWS_MAX = 1024,             /* that wait to be told; what is beyond is in the database all the same */
 };
 
+/* The end of an intent waits so long for other work, to be written with it. */
+static const hf_time settle_wait = HF_MS(10);
+
 static const hf_time stats_every = HF_SECONDS(1);
 static const hf_time look_every = HF_SECONDS(2);
 static const hf_time sweep_every = HF_SECONDS(60);
@@ -228,15 +231,24 @@ static void hand_over(struct hf_writer *writer, struct hf_list *done) {
     writer->notify(writer->notify_ctx);
 }
 
+/* Returns false if it is `until`. */
+static bool sleep_until(struct hf_writer *writer, hf_time until) {
+  const struct timespec at = {.tv_sec = until / HF_SECONDS(1), .tv_nsec = until % HF_SECONDS(1) * 1000};
+  return pthread_cond_timedwait(&writer->wake, &writer->mutex, &at) != ETIMEDOUT;
+}
+
 static void wait_for_work(struct hf_writer *writer) {
   hf_time until = hf_time_min(writer->next_look, writer->next_sweep);
   if (writer->stale)
     until = hf_time_min(until, writer->next_stats);
-  const struct timespec at = {.tv_sec = until / HF_SECONDS(1), .tv_nsec = until % HF_SECONDS(1) * 1000};
+  bool waiting = true;
   writer->idle = true;
-  int r = 0;
-  while (hf_list_empty(&writer->queue) && !writer->stopping && r != ETIMEDOUT)
-    r = pthread_cond_timedwait(&writer->wake, &writer->mutex, &at);
+  while (waiting && hf_list_empty(&writer->queue) && !writer->stopping)
+    waiting = sleep_until(writer, until);
+  waiting = !hf_list_empty(&writer->queue);
+  until = waiting && !writer->hurry ? hf_clock_now() + settle_wait : 0;
+  while (waiting && !writer->hurry && !writer->stopping)
+    waiting = sleep_until(writer, until);
   writer->idle = false;
 }
 
@@ -253,6 +265,7 @@ static void *run(void *ctx) {
     last = writer->stopping && hf_list_empty(&writer->queue);
     for (size_t i = 0; i < GROUP_MAX && !hf_list_empty(&writer->queue); i++)
       move_first(&writer->queue, &tasks);
+    writer->hurry &= !hf_list_empty(&writer->queue);
     pthread_mutex_unlock(&writer->mutex);
     pthread_mutex_lock(&writer->database_mutex);
     work(writer, &tasks, &done);
@@ -272,11 +285,13 @@ int hf_writer_push(struct hf_writer *writer, struct hf_task *task) {
       writer->queue_count >= writer->queue_max || task->size + writer->queue_bytes > HF_STORE_QUEUE_BYTES_MAX;
   const bool refused = full && task->kind != HF_TASK_SETTLE && task->kind != HF_TASK_SET && task->row_count == 0;
   if (!refused) {
+    const bool hurry = task->kind != HF_TASK_SETTLE;
+    if (writer->idle && (hurry || hf_list_empty(&writer->queue)))
+      pthread_cond_signal(&writer->wake);
+    writer->hurry |= hurry;
     hf_list_push_back(&writer->queue, &task->link);
     writer->queue_count++;
     writer->queue_bytes += task->size;
-    if (writer->idle)
-      pthread_cond_signal(&writer->wake);
   }
   pthread_mutex_unlock(&writer->mutex);
   return refused ? HF_ERR_LIMIT : 0;

@@ -37,6 +37,7 @@ struct hf_writer {
   pthread_cond_t wake;
   bool idle; /* the thread waits for `wake` */
   bool stopping;
+  bool hurry; /* somebody waits for what is queued, or it is no end of an intent */
   struct hf_list queue;
   size_t queue_count; /* and what is being worked on */
   size_t queue_bytes;

@@ -4,6 +4,7 @@
 #include "store/store.h"
 #include "store/writer.h"
 
+#include <sqlite3.h>
 #include <uv.h>
 
 enum { PATH_BYTES = 128, WAITERS = 2000, PATIENCE_MS = 20000 };
@@ -275,6 +276,37 @@ static void store__to_ask_takes_one_allocation(void **state) {
   world_deinit(&world);
 }
 
+static int64_t intents_in(const char *path) {
+  sqlite3 *db;
+  sqlite3_stmt *s;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM intents", -1, &s, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+  const int64_t count = sqlite3_column_int64(s, 0);
+  sqlite3_finalize(s);
+  sqlite3_close(db);
+  return count;
+}
+
+/* It waits for other work to go with, but not forever. */
+static void store__the_end_of_an_intent_is_written_though_nothing_follows(void **state) {
+  (void)state;
+  struct world world;
+  const struct hf_store_settings settings = keep_all();
+  world_init(&world, &(struct hf_store_options){
+                         .settings = &settings, .look_every = HF_SECONDS(3600), .sweep_every = HF_SECONDS(3600)});
+  struct waiter waiter = waiter_of(&world);
+  const struct hf_intent intent = intent_of(1, "a");
+  ops_of(&world)->intend(world.store, &intent, &waiter.wait);
+  RUN_UNTIL(&world, waiter.order);
+  assert_int_equal(waiter.error, 0);
+  assert_int_equal(intents_in(world.path), 1);
+  ops_of(&world)->settle(world.store, HF_STR("a"));
+  while (intents_in(world.path) > 0)
+    uv_run(&world.uv, UV_RUN_NOWAIT);
+  world_deinit(&world);
+}
+
 static void store__who_is_forgotten_is_not_called_but_written(void **state) {
   (void)state;
   struct world world;
@@ -527,6 +559,7 @@ int main(void) {
       cmocka_unit_test(store__refuses_more_bytes_than_may_wait),
       cmocka_unit_test(store__a_refusal_needs_no_memory),
       cmocka_unit_test(store__to_ask_takes_one_allocation),
+      cmocka_unit_test(store__the_end_of_an_intent_is_written_though_nothing_follows),
       cmocka_unit_test(store__who_is_forgotten_is_not_called_but_written),
       cmocka_unit_test(store__a_long_list_comes_in_pieces),
       cmocka_unit_test(store__a_query_may_be_forgotten_in_its_middle),
