@@ -59,16 +59,8 @@ static bool is_refused(struct hf_replay_item *item) {
   return item->why[0] != '\0';
 }
 
-/* Somebody says that it has not run, and the mark took him at his word. */
-static bool is_overruled(const struct hf_replay_item *item) {
-  return item->replay->options.executed_no && !hf_str_equal(item->letter.executed, HF_STR("no"));
-}
-
-/* The word was given for a letter that may have changed before the mark, and was not used. */
 static void refuse(struct hf_replay_item *item) {
   item->end = HF_REPLAY_REFUSED;
-  if (item->marked && is_overruled(item))
-    item->executed = hf_replay_executed(item->letter.executed, hf_executed_name(HF_EXECUTED_MAYBE));
   if (item->marked)
     settle(item, HF_REPLAY_REFUSED, HF_LETTER_DEAD, (struct hf_str){NULL, 0}, "replay_refused");
   else
@@ -143,11 +135,14 @@ static void settle(struct hf_replay_item *item, enum hf_replay_end end, enum hf_
   change(item, &letter, on_settled);
 }
 
+static bool is_known_not_to_have_run(const struct hf_replay_item *item) {
+  return item->proved || item->replay->options.executed_no;
+}
+
 /* `executed` is of this attempt; what was known before stays, unless somebody knows better. */
 static void fail(struct hf_replay_item *item, const char *executed, bool buried) {
-  bool known = item->replay->options.executed_no || (item->proved && !buried);
   hf_metrics_add(&gateway_of(item)->metrics, HF_METRIC_REENTRIES);
-  item->executed = hf_replay_executed(known ? HF_STR("no") : item->letter.executed, executed);
+  item->executed = hf_replay_executed(is_known_not_to_have_run(item) ? HF_STR("no") : item->letter.executed, executed);
   item->end = HF_REPLAY_FAILED;
   if (buried)
     hf_replay_ended(item);
@@ -266,6 +261,41 @@ static void call(struct hf_replay_item *item) {
   hf_message_deinit(&message);
 }
 
+static void on_noted(struct hf_store_wait *wait, int error, struct hf_str id) {
+  (void)id;
+  struct hf_replay_item *item = HF_CONTAINER_OF(wait, struct hf_replay_item, wait);
+  item->waiting = false;
+  if (error == 0) {
+    call(item);
+    return;
+  }
+  tell_why(item->why, "%s", hf_err_text(error));
+  refuse(item);
+}
+
+/* What was found out, or said, of the calls before, and what is sent now instead: the letter has it before anything is
+ * sent, so that what becomes of this call is held against that. */
+static void note(struct hf_replay_item *item) {
+  const struct hf_replay_options *options = &item->replay->options;
+  bool news = is_known_not_to_have_run(item) && !hf_str_equal(item->letter.executed, HF_STR("no"));
+  if (!news && !options->patch.ptr) {
+    call(item);
+    return;
+  }
+  char call_id[HF_CALL_ID_MAX];
+  struct hf_str absent = {NULL, 0};
+  item->step = HF_REPLAY_NOTING;
+  const struct hf_letter letter = {
+      .id = hf_str_from(item->id),
+      .status = HF_LETTER_REPLAYING,
+      .call = hf_outcome_id_of(item->number, call_id),
+      .executed = news ? HF_STR("no") : absent,
+      .arguments = options->patch.ptr ? item->arguments : absent,
+      .key = options->patch.ptr ? item->key : absent,
+  };
+  change(item, &letter, on_noted);
+}
+
 /* Nobody knows when a call ended that could still begin to run, but it was not after it became a letter. */
 static bool has_settled(const struct hf_replay_item *item, hf_time settle_time) {
   return gateway_of(item)->loop->wall_ms - item->letter.last_ms >= settle_time / HF_MS(1);
@@ -280,7 +310,7 @@ static void on_checked(void *ctx, enum hf_check verdict) {
     settle(item, HF_REPLAY_RAN, HF_LETTER_REPLAYED, HF_STR("{\"executed\":\"yes\",\"by\":\"status check\"}"), "ran");
   } else if (verdict == HF_CHECK_DID_NOT_RUN) {
     item->proved = true;
-    call(item);
+    note(item);
   } else {
     tell_why(item->why, "the status check cannot say whether it has run");
     refuse(item);
@@ -364,7 +394,6 @@ static bool is_taken(const struct hf_replay_item *item) {
 }
 
 static void mark(struct hf_replay_item *item) {
-  const struct hf_replay_options *options = &item->replay->options;
   struct hf_gateway *gateway = gateway_of(item);
   int r = prepare(item);
   if (r < 0) {
@@ -373,16 +402,12 @@ static void mark(struct hf_replay_item *item) {
     return;
   }
   char id[HF_CALL_ID_MAX];
-  struct hf_str absent = {NULL, 0};
   item->step = HF_REPLAY_MARKING;
   item->number = hf_gateway_next_call(gateway);
   const struct hf_letter letter = {
       .id = hf_str_from(item->id),
       .status = HF_LETTER_REPLAYING,
       .call = hf_outcome_id_of(item->number, id),
-      .executed = is_overruled(item) ? HF_STR("no") : absent,
-      .arguments = options->patch.ptr ? item->arguments : absent,
-      .key = options->patch.ptr ? item->key : absent,
       .history = history(item, "replay", true),
   };
   change(item, &letter, on_marked);
@@ -399,9 +424,8 @@ static void tell_only(struct hf_replay_item *item) {
  * may have run, whatever it said before. From the mark on it is ours. */
 static bool is_as_it_was(const struct hf_replay_item *item) {
   const struct hf_letter *now = &item->marked_letter;
-  struct hf_str executed = item->replay->options.executed_no ? HF_STR("no") : item->letter.executed;
   return now->status == HF_LETTER_REPLAYING && now->replays == item->letter.replays &&
-         now->count == item->letter.count && hf_str_equal(now->executed, executed);
+         now->count == item->letter.count && hf_str_equal(now->executed, item->letter.executed);
 }
 
 static void look_at(struct hf_replay_item *item) {
@@ -431,7 +455,7 @@ static void on_fetched(struct hf_store_query *query, int error) {
   } else if (is_doubtful(item) && !item->repeat.why) {
     check(item);
   } else {
-    call(item);
+    note(item);
   }
 }
 

@@ -56,6 +56,7 @@ enum hf_replay_step {
   HF_REPLAY_MARKING,
   HF_REPLAY_FETCHING_MARKED, /* what it says now that it is ours: it may have been replayed in between */
   HF_REPLAY_CHECKING,
+  HF_REPLAY_NOTING,
   HF_REPLAY_CALLING,
   HF_REPLAY_SETTLING, /* what it became is being written */
 };

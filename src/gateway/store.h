@@ -185,8 +185,9 @@ struct hf_store_ops {
    * (known by proof, or by a person's word); priority, replays and last_ms (which never falls) unless they are 0.
    * `history` is one JSON object, which is appended to the letter's. Durably. Errors through `wait`: HF_ERR_NOTFOUND;
    * HF_ERR_BUSY if it is REPLAYING with a living owner that is not us, or is to be and already is: to begin a replay is
-   * a change to REPLAYING, and only one can win; HF_ERR_INVALID if what it is does not become that (only DEAD becomes
-   * REPLAYING, only REPLAYING REPLAYED; back to DEAD is possible from everywhere). */
+   * a change to REPLAYING, and only one can win (who has won may say more, by its `call`); HF_ERR_INVALID if what it is
+   * does not become that (only DEAD becomes REPLAYING, only REPLAYING REPLAYED; back to DEAD is possible from
+   * everywhere). */
   void (*change)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
   /* The newest first. */

@@ -216,7 +216,7 @@ int hf_database_bury(struct hf_database *database, const struct hf_letter *lette
 #define TO(status) (1U << HF_LETTER_##status)
 static const unsigned may_become[HF_LETTER_STATUS_COUNT] = {
     [HF_LETTER_DEAD] = TO(DEAD) | TO(REPLAYING) | TO(DISCARDED) | TO(QUARANTINED),
-    [HF_LETTER_REPLAYING] = TO(DEAD) | TO(REPLAYED) | TO(DISCARDED) | TO(QUARANTINED),
+    [HF_LETTER_REPLAYING] = TO(DEAD) | TO(REPLAYING) | TO(REPLAYED) | TO(DISCARDED) | TO(QUARANTINED),
     [HF_LETTER_REPLAYED] = TO(DEAD) | TO(REPLAYED) | TO(DISCARDED),
     [HF_LETTER_DISCARDED] = TO(DEAD) | TO(DISCARDED),
     [HF_LETTER_QUARANTINED] = TO(DEAD) | TO(DISCARDED) | TO(QUARANTINED),
@@ -229,11 +229,13 @@ struct found {
   char owner[HF_OWNER_ID_LEN + 1];
   int64_t returns;
   int64_t replays;
+  bool is_call; /* the call that it had last is the one that was named */
 };
 
-static int find(struct hf_database *database, struct hf_str id, struct found *ret_found) {
+static int find(struct hf_database *database, struct hf_str id, struct hf_str call, struct found *ret_found) {
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_LETTER_OF_ID);
   hf_bind_str(s, 1, id);
+  hf_bind_str(s, 2, call);
   int r = hf_database_step(database, s);
   if (r <= 0)
     return r < 0 ? r : HF_ERR_NOTFOUND;
@@ -242,6 +244,7 @@ static int find(struct hf_database *database, struct hf_str id, struct found *re
       .status = (enum hf_letter_status)sqlite3_column_int(s, 1),
       .returns = sqlite3_column_int64(s, 3),
       .replays = sqlite3_column_int64(s, 4),
+      .is_call = sqlite3_column_int(s, 5) != 0,
   };
   const struct hf_str owner = hf_column_str(s, 2);
   if (owner.len == HF_OWNER_ID_LEN)
@@ -250,14 +253,14 @@ static int find(struct hf_database *database, struct hf_str id, struct found *re
 }
 
 /* Finds a letter that nobody living replays, but perhaps we do. */
-static int find_ours(struct hf_database *database, struct hf_str id, struct found *ret_found) {
-  int r = find(database, id, ret_found);
+static int find_ours(struct hf_database *database, const struct hf_letter *letter, struct found *ret_found) {
+  int r = find(database, letter->id, letter->call, ret_found);
   if (r < 0 || ret_found->status != HF_LETTER_REPLAYING || strcmp(ret_found->owner, database->owner.id) == 0)
     return r;
   if (!hf_owner_is_dead(&database->owner, ret_found->owner))
     return HF_ERR_BUSY;
   r = hf_database_recover_owner(database, ret_found->owner, hf_clock_wall_ms());
-  return r == 0 ? find(database, id, ret_found) : r;
+  return r == 0 ? find(database, letter->id, letter->call, ret_found) : r;
 }
 
 /* A replay that failed is a return; a letter that a person made dead again starts over. */
@@ -314,11 +317,12 @@ static int settle_replay(struct hf_database *database, const struct found *found
 int hf_database_change(struct hf_database *database, const struct hf_letter *letter) {
   assert(letter->status < HF_LETTER_STATUS_COUNT);
   struct found found;
-  int r = find_ours(database, letter->id, &found);
+  int r = find_ours(database, letter, &found);
   if (r < 0)
     return r;
   enum hf_letter_status status = letter->status;
-  if (status == HF_LETTER_REPLAYING && (found.status == HF_LETTER_REPLAYING || !database->owns))
+  const bool taken = found.status == HF_LETTER_REPLAYING && !found.is_call;
+  if (status == HF_LETTER_REPLAYING && (taken || !database->owns))
     return HF_ERR_BUSY;
   if (found.status >= HF_LETTER_STATUS_COUNT || !(may_become[found.status] >> status & 1))
     return HF_ERR_INVALID;
@@ -386,7 +390,7 @@ static int find_one(struct hf_database *database, const struct hf_letter_filter 
                     size_t *ret_count) {
   struct found found;
   struct judge judge = {filter, false};
-  int r = find(database, filter->id, &found);
+  int r = find(database, filter->id, (struct hf_str){NULL, 0}, &found);
   if (r == 0)
     r = hf_database_letter(database, found.row, judge_letter, &judge);
   rows[0] = r == 0 ? found.row : 0;

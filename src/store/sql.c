@@ -94,7 +94,7 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_LETTER_LIST] =
         "SELECT " LETTER_COLUMNS ", rowid FROM letters"
         " WHERE last_ms BETWEEN ?1 AND ?2 AND (?3 < 0 OR status = ?3) ORDER BY last_ms DESC, rowid DESC",
-    [HF_SQL_LETTER_OF_ID] = "SELECT rowid, status, owner, returns, replays FROM letters WHERE id = ?1",
+    [HF_SQL_LETTER_OF_ID] = "SELECT rowid, status, owner, returns, replays, call = ?2 FROM letters WHERE id = ?1",
     [HF_SQL_LETTER_OF_REPLAY] = "SELECT rowid FROM letters WHERE owner = ?1 AND call = ?2 AND status = 1",
     [HF_SQL_LETTER_OF_FINGERPRINT] = "SELECT rowid, status FROM letters WHERE fingerprint = ?1 AND status IN (0, 4)"
                                      " ORDER BY last_ms DESC LIMIT 1",

@@ -264,6 +264,8 @@ static void come_back(struct sim_store *store, struct letter_row *row, const str
   row->row.count++;
   if (letter->last_ms > row->row.last_ms)
     row->row.last_ms = letter->last_ms;
+  if (letter->first_ms < row->row.first_ms)
+    row->row.first_ms = letter->first_ms;
   row->row.fingerprint = letter->fingerprint;
   if (rank(letter->executed) > rank(row->row.executed))
     put(&row->row.executed, letter->executed);
@@ -316,10 +318,10 @@ static struct letter_row *find_letter(const struct sim_store *store, struct hf_s
   return row;
 }
 
-static int judge_change(const struct letter_row *row, enum hf_letter_status to) {
-  enum hf_letter_status from = row->row.status;
+static int judge_change(const struct letter_row *row, const struct hf_letter *letter) {
+  enum hf_letter_status from = row->row.status, to = letter->status;
   if (to == HF_LETTER_REPLAYING && from == HF_LETTER_REPLAYING)
-    return HF_ERR_BUSY;
+    return hf_str_equal(row->row.call, letter->call) ? 0 : HF_ERR_BUSY; /* who has it may say more of it */
   if ((to == HF_LETTER_REPLAYING && from != HF_LETTER_DEAD) ||
       (to == HF_LETTER_REPLAYED && from != HF_LETTER_REPLAYING && from != HF_LETTER_REPLAYED))
     return HF_ERR_INVALID;
@@ -328,11 +330,13 @@ static int judge_change(const struct letter_row *row, enum hf_letter_status to) 
 
 static int do_change(struct sim_store *store, struct op *op) {
   struct letter_row *row = find_letter(store, op->letter.id);
-  int r = row ? judge_change(row, op->letter.status) : HF_ERR_NOTFOUND;
+  int r = row ? judge_change(row, &op->letter) : HF_ERR_NOTFOUND;
   if (r < 0)
     return r;
   row->row.status = op->letter.status;
   row->row.replays = op->letter.replays ? op->letter.replays : row->row.replays;
+  if (op->letter.last_ms > row->row.last_ms)
+    row->row.last_ms = op->letter.last_ms;
   put(&row->row.executed, op->letter.executed);
   put(&row->row.call, op->letter.call);
   put(&row->row.key, op->letter.key);
@@ -637,6 +641,8 @@ void sim_store_die(struct sim_store *store) {
 
 static void give_back(struct sim_store *store, struct letter_row *row) {
   row->returns++;
+  row->row.replays++;
+  row->row.last_ms = store->sim->loop.wall_ms;
   row->row.status = store->quarantine > 0 && row->returns >= store->quarantine ? HF_LETTER_QUARANTINED : HF_LETTER_DEAD;
   if (rank(row->row.executed) < 1)
     put(&row->row.executed, HF_STR("maybe"));
@@ -657,7 +663,7 @@ static void bury_intent(struct sim_store *store, const struct hf_intent *intent)
                                    .fingerprint = intent->fingerprint,
                                    .priority = intent->priority,
                                    .first_ms = intent->at_ms,
-                                   .last_ms = intent->at_ms};
+                                   .last_ms = store->sim->loop.wall_ms};
   add_letter(store, &letter)->recovered = true;
 }
 

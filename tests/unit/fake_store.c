@@ -184,8 +184,9 @@ static void op_change(struct hf_store *head, const struct hf_letter *letter, str
     struct fake_letter *row = &store->letters[i];
     if (!row->used || !hf_str_equal(row->row.id, letter->id))
       continue;
-    error = letter->status == HF_LETTER_REPLAYING && row->row.status == HF_LETTER_REPLAYING  ? HF_ERR_BUSY
-            : letter->status == HF_LETTER_REPLAYING && row->row.status != HF_LETTER_DEAD     ? HF_ERR_INVALID
+    bool begins = letter->status == HF_LETTER_REPLAYING && !hf_str_equal(row->row.call, letter->call);
+    error = begins && row->row.status == HF_LETTER_REPLAYING                                 ? HF_ERR_BUSY
+            : begins && row->row.status != HF_LETTER_DEAD                                    ? HF_ERR_INVALID
             : letter->status == HF_LETTER_REPLAYED && row->row.status != HF_LETTER_REPLAYING ? HF_ERR_INVALID
                                                                                              : 0;
     if (error < 0 || store->error)

@@ -418,6 +418,14 @@ static void replay__a_persons_word_that_is_not_used_changes_nothing(void **state
   shop_close(&shop);
 }
 
+static const struct hf_attempt_ref *call_sent(const struct shop *shop, size_t index) {
+  for (size_t i = 0; i < shop->upstream->sent_count; i++)
+    if (shop->upstream->sent[i]->method == HF_METHOD_TOOLS_CALL && index-- == 0)
+      return shop->upstream->sent[i];
+  fail();
+  return NULL;
+}
+
 static void let_check(struct shop *shop, const char *ran, const char *not_run) {
   struct hf_reconcile_settings *reconcile = &shop->pay->reconcile;
   *reconcile = (struct hf_reconcile_settings){
@@ -433,6 +441,35 @@ static void let_check(struct shop *shop, const char *ran, const char *not_run) {
 }
 
 #define CHECK_SAYS(state) "{\"content\":[],\"structuredContent\":{\"state\":\"" state "\"}}"
+
+/* The key of a patch that was not sent protects from nothing. */
+static void replay__a_patch_that_was_not_sent_leaves_the_letter_as_it_was(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  char key[64], patched[64];
+  begin(&shop);
+  make_letter(&shop, "order", 1, true, "");
+  shop_key_sent(call_sent(&shop, 0), key);
+  let_check(&shop, "\"paid\"", "\"none\"");
+  shop.order->reconcile = shop.pay->reconcile;
+  const struct hf_replay_options options = {.reconcile = true, .patch = HF_STR("{\"n\":2}")};
+  start(&shop, &watcher, &options);
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it can still begin to run");
+  assert_text(letter(0)->key, key);
+  assert_text(letter(0)->arguments, "{\"n\":1}");
+  end(&watcher);
+  world_run(&shop.world, HF_SECONDS(100));
+  start(&shop, &watcher, &options);
+  upstream_answer(upstream_last(shop.upstream), CHECK_SAYS("none"));
+  world_run(&shop.world, 0);
+  shop_key_sent(upstream_last(shop.upstream), patched);
+  assert_true(strncmp(patched, "d-1-", 4) == 0);
+  assert_text(letter(0)->key, patched);
+  assert_text(letter(0)->executed, "no"); /* so says the check, and this attempt has not ended */
+  end(&watcher);
+  shop_close(&shop);
+}
 
 static void replay__asks_the_status_check_and_does_what_it_proves(void **state) {
   static const struct {
@@ -589,14 +626,6 @@ static size_t open_calls(const struct shop *shop) {
   return count;
 }
 
-static const struct hf_attempt_ref *call_sent(const struct shop *shop, size_t index) {
-  for (size_t i = 0; i < shop->upstream->sent_count; i++)
-    if (shop->upstream->sent[i]->method == HF_METHOD_TOOLS_CALL && index-- == 0)
-      return shop->upstream->sent[i];
-  fail();
-  return NULL;
-}
-
 static void replay__takes_as_many_at_once_as_it_may_the_oldest_first(void **state) {
   (void)state;
   struct shop shop;
@@ -716,7 +745,7 @@ static void replay__that_is_stopped_ends_what_it_has_begun(void **state) {
 
 static void replay__freed_in_the_middle_leaves_nothing_behind(void **state) {
   (void)state;
-  for (int stage = 0; stage < 6; stage++) {
+  for (int stage = 0; stage < 7; stage++) {
     struct shop shop;
     struct watcher watcher = {0};
     begin(&shop);
@@ -1023,6 +1052,7 @@ int main(void) {
       cmocka_unit_test(replay__repeats_a_routes_letter_if_all_its_tools_only_read),
       cmocka_unit_test(replay__takes_a_persons_word_and_goes_on_from_there),
       cmocka_unit_test(replay__a_persons_word_that_is_not_used_changes_nothing),
+      cmocka_unit_test(replay__a_patch_that_was_not_sent_leaves_the_letter_as_it_was),
       cmocka_unit_test(replay__asks_the_status_check_and_does_what_it_proves),
       cmocka_unit_test(replay__believes_no_check_before_the_time_to_settle_has_passed),
       cmocka_unit_test(replay__keeps_the_key_and_a_patch_makes_a_new_one),

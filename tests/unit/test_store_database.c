@@ -205,7 +205,13 @@ static void database__a_replay_that_fails_returns_to_its_letter(void **state) {
   char again[HF_LETTER_ID_MAX];
   assert_int_equal(bury(db, 1, "a", id), 0);
   assert_int_equal(change(db, id, HF_LETTER_REPLAYING), 0);
-  assert_int_equal(change(db, id, HF_LETTER_REPLAYING), HF_ERR_BUSY); /* only one can win */
+  struct hf_letter more = {.id = hf_str_from(id), .status = HF_LETTER_REPLAYING, .call = HF_STR("replay-2")};
+  assert_int_equal(ALONE(db, hf_database_change(db, &more)), HF_ERR_BUSY); /* only one can win */
+  more.call = (struct hf_str){NULL, 0};
+  assert_int_equal(ALONE(db, hf_database_change(db, &more)), HF_ERR_BUSY);
+  more.call = HF_STR("replay-1");
+  more.arguments = HF_STR("{\"item\":2}");
+  assert_int_equal(ALONE(db, hf_database_change(db, &more)), 0); /* and may say more */
   assert_int_equal(bury(db, 1, "somebody-else", again), 0);
   assert_string_not_equal(again, id); /* another call, while the replay is under way */
   assert_int_equal(bury(db, 1, "replay-1", again), 0);
@@ -215,6 +221,7 @@ static void database__a_replay_that_fails_returns_to_its_letter(void **state) {
   assert_int_equal(read->letter[0].numbers.status, HF_LETTER_DEAD);
   assert_int_equal(read->letter[0].numbers.count, 2);
   assert_int_equal(read->letter[0].numbers.replays, 1);
+  assert_string_equal(read->letter[0].arguments, "{\"item\":2}");
   hf_database_close(db);
 }
 
