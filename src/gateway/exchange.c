@@ -20,6 +20,13 @@ static void timer_due(struct hf_timer *timer) {
   }
 }
 
+static int copy_principal(struct hf_exchange *exchange) {
+  const char *name = exchange->client->principal;
+  if (name)
+    exchange->principal = hf_arena_copy(&exchange->arena, hf_str_from(name)).ptr;
+  return !name || exchange->principal ? 0 : HF_ERR_NOMEM;
+}
+
 static int copy_headers(struct hf_exchange *exchange, const struct hf_reply *reply) {
   exchange->has_headers = reply->has_headers;
   if (reply->header_count == 0)
@@ -37,8 +44,7 @@ static int copy_headers(struct hf_exchange *exchange, const struct hf_reply *rep
 }
 
 struct hf_str hf_exchange_principal(const struct hf_exchange *exchange) {
-  const char *name = exchange->principal ? exchange->principal : exchange->client->principal;
-  return name ? hf_str_from(name) : HF_STR("");
+  return exchange->principal ? hf_str_from(exchange->principal) : HF_STR("");
 }
 
 bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str arguments) {
@@ -59,8 +65,6 @@ bool hf_exchange_identify(struct hf_exchange *exchange) {
 void hf_exchange_disown(struct hf_exchange *exchange) {
   struct hf_client *client = exchange->client;
   struct hf_client *nobody = client->gateway->nobody;
-  if (client->principal && !exchange->principal)
-    exchange->principal = hf_strndup(client->principal, strlen(client->principal));
   hf_question_void(exchange, NULL);
   hf_list_remove(&exchange->link);
   hf_list_push_back(&nobody->exchanges, &exchange->link);
@@ -94,7 +98,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   exchange->started = gateway->loop->now;
   exchange->number = client->replay ? client->replay : hf_gateway_next_call(gateway);
   exchange->replay = client->replay != 0;
-  if (copy_headers(exchange, reply) < 0) {
+  if (copy_headers(exchange, reply) < 0 || copy_principal(exchange) < 0) {
     hf_timer_deinit(gateway->loop, &exchange->timer);
     hf_arena_deinit(&exchange->arena);
     hf_spare_give(&gateway->spare_exchanges, exchange);
@@ -141,7 +145,6 @@ static void release(struct hf_exchange *exchange) {
     hf_instance_unref(exchange->targets[i].instance);
   }
   hf_settings_free(exchange->config);
-  hf_free(exchange->principal);
   hf_message_deinit(&exchange->kept);
   hf_buf_deinit(&exchange->substitute);
   hf_message_deinit(&exchange->request);

@@ -40,7 +40,6 @@ struct hf_target_tool {
   struct hf_param_headers headers;
   struct hf_str arguments; /* raw, what is sent to it in place of the caller's, once that is known */
   const struct hf_policy *policy;
-  char *principal;                         /* owned; of one that was disowned, else NULL */
   const struct hf_tool_settings *tool;     /* never NULL once there is an instance */
   const struct hf_route_provider *mapping; /* of a route, or NULL */
   const struct hf_strings *transient_errors;
@@ -84,7 +83,7 @@ struct hf_exchange {
   size_t target_cap;
   struct hf_settings *config;            /* a reference: what `route` and `tool` point into; NULL: that of the target */
   const struct hf_route_settings *route; /* or NULL */
-  char *principal;                       /* owned; of one that was disowned, else NULL */
+  const char *principal;                 /* its client's, who may go; in the arena; NULL: nobody in particular */
   const struct hf_tool_settings
       *tool;                  /* what holds for the whole call: the route's, or its tool's; NULL: no tools/call */
   struct hf_call_hints hints; /* the caller's */

@@ -16,9 +16,11 @@ struct hf_str hf_letter_tool(const struct hf_exchange *exchange) {
   const struct hf_target_tool *target = exchange->target;
   if (!exchange->client->server || exchange->route || !target->instance || !target->name.ptr)
     return exchange->request.name;
-  const struct hf_name *name =
-      hf_names_find_pair(&exchange->client->gateway->tool_names, target->instance->settings->name, target->name);
-  return name ? name->exposed : exchange->request.name;
+  /* A server that has never been up may have told of none of its tools. */
+  struct hf_name *name;
+  struct hf_names *names = &exchange->client->gateway->tool_names;
+  int r = hf_names_add(names, target->instance->settings->name, target->name, &name);
+  return r == 0 ? name->exposed : exchange->request.name;
 }
 
 /* "00-<32 digits>-<16>-<2>"; later versions may go on behind that. All zeros is no id. */

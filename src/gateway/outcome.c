@@ -244,7 +244,7 @@ static int write_error_data(struct hf_str marker, struct hf_buf *out) {
 
 static void answer(struct hf_exchange *exchange, const struct hf_outcome *outcome, int rpc_code, struct hf_str text) {
   struct hf_buf marker, body;
-  hf_buf_init(&marker, OUTCOME_TEXT_MAX);
+  hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
   hf_buf_init(&body, OUTCOME_MESSAGE_MAX);
   bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
   int r = hf_outcome_marker(exchange, outcome, &marker);
@@ -265,7 +265,7 @@ static void answer(struct hf_exchange *exchange, const struct hf_outcome *outcom
 static void answer_result(struct hf_exchange *exchange, struct hf_str result, const struct hf_outcome *outcome,
                           struct hf_str text) {
   struct hf_buf marker, marked, message;
-  hf_buf_init(&marker, OUTCOME_TEXT_MAX);
+  hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
   hf_buf_init(&marked, HF_MESSAGE_BYTES_MAX);
   hf_buf_init(&message, HF_MESSAGE_BYTES_MAX);
   struct hf_message made = {0};
@@ -302,9 +302,13 @@ static int append_recorded(const struct hf_exchange *exchange, const struct hf_o
                        (long long)(outcome->age / HF_SECONDS(1)));
 }
 
+static bool is_recorded(const struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  return exchange->key.ptr && outcome->source == HF_SOURCE_CACHE && outcome->fault == HF_FAULT_NONE;
+}
+
 static int append_substitute_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome,
                                   struct hf_buf *out) {
-  if (exchange->key.ptr && outcome->source == HF_SOURCE_CACHE && outcome->fault == HF_FAULT_NONE)
+  if (is_recorded(exchange, outcome))
     return append_recorded(exchange, outcome, out);
   struct hf_buf why;
   hf_buf_init(&why, OUTCOME_TEXT_MAX);
@@ -317,11 +321,23 @@ static int append_substitute_text(const struct hf_exchange *exchange, const stru
   return r;
 }
 
+/* What is said without memory for more. */
+static struct hf_str bare_text(const struct hf_exchange *exchange, const struct hf_outcome *outcome) {
+  if (is_recorded(exchange, outcome))
+    return HF_STR("This is not a live answer: it is the recorded result of an earlier call with the same key.");
+  if (outcome->source == HF_SOURCE_CACHE)
+    return HF_STR("This is not a live answer: it is an earlier one, and may be out of date.");
+  if (exchange->tool->degraded == HF_DEGRADED_EXPLICIT)
+    return HF_STR("This tool is unavailable, and there is no answer from it.");
+  return HF_STR("This is not an answer of the tool: it is a stand-in. Do not take it for data.");
+}
+
 void hf_outcome_answer_substitute(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
   struct hf_buf text;
   hf_buf_init(&text, OUTCOME_TEXT_MAX);
-  (void)append_substitute_text(exchange, outcome, &text);
-  answer_result(exchange, hf_buf_str(&exchange->substitute), outcome, hf_buf_str(&text));
+  bool said = append_substitute_text(exchange, outcome, &text) == 0;
+  answer_result(exchange, hf_buf_str(&exchange->substitute), outcome,
+                said ? hf_buf_str(&text) : bare_text(exchange, outcome));
   hf_buf_deinit(&text);
 }
 

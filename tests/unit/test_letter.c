@@ -252,6 +252,31 @@ static void letter__has_the_tools_full_name_whatever_the_clients_endpoint(void *
   shop_close(&shop);
 }
 
+static void letter__has_the_full_name_of_a_tool_that_no_list_has_had(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_client client;
+  struct fake_reply reply;
+  const struct fake_server closed = {.name = "closed", .era = HF_ERA_MODERN};
+  begin(&shop);
+  shop.world.servers[shop.world.server_count++] = closed;
+  struct hf_settings *settings = world_settings(&closed, 1);
+  settings->tool_defaults.letters = HF_LETTER_ALL;
+  assert_int_equal(hf_gateway_reload(shop.world.gateway, settings, NULL), 0);
+  client_open(&shop.world, &client, "closed", HF_ERA_MODERN);
+  client_send(
+      &shop.world, &client, &reply,
+      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"refund\",\"arguments\":{},"
+      "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+      "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+  upstream_down(world_upstream(&shop.world, "closed"), HF_EVIDENCE_NOT_STARTED, "exit code 1");
+  world_run(&shop.world, HF_SECONDS(60));
+  assert_text(only_letter()->tool, "closed__refund");
+  reply_deinit(&reply);
+  client_close(&client);
+  shop_close(&shop);
+}
+
 static void letter__believes_only_a_well_formed_traceparent(void **state) {
   static const struct {
     const char *meta;
@@ -318,6 +343,7 @@ int main(void) {
       cmocka_unit_test(letter__without_a_store_nothing_is_said_of_one),
       cmocka_unit_test(letter__the_policy_decides_which_are_written),
       cmocka_unit_test(letter__has_the_tools_full_name_whatever_the_clients_endpoint),
+      cmocka_unit_test(letter__has_the_full_name_of_a_tool_that_no_list_has_had),
       cmocka_unit_test(letter__believes_only_a_well_formed_traceparent),
       cmocka_unit_test(letter__survives_any_failed_allocation),
   };
