@@ -171,6 +171,7 @@ static void note_call(struct sim_agent *a, const struct sim_ask *ask) {
     deed->first = sim->world->now;
   }
   deed->open++;
+  deed->own = sim_deed_goes_to_own(sim, deed);
   deed->opened = a->opened;
   deed->reloads = (unsigned)sim->reloads;
 }
@@ -353,6 +354,21 @@ static const struct sim_deed *choose_known(struct sim_agent *a, const struct sim
   return NULL;
 }
 
+/* Its own, or by mistake that of another deed of this principal. */
+static void choose_key(struct sim_agent *a, struct sim_deed *deed, unsigned number) {
+  struct sim_gateway *sim = a->sim;
+  snprintf(deed->key, sizeof deed->key, "key-%u", number);
+  for (unsigned i = number; deed->server >= 0 && i-- > 0 && i + 60 > number;) {
+    const struct sim_deed *other = &sim->deeds.deed[i];
+    if (!other->key[0] || other->borrowed || other->server != deed->server || other->principal != deed->principal ||
+        !sim_world_chance(sim->world, 10))
+      continue;
+    snprintf(deed->key, sizeof deed->key, "key-%u", i);
+    deed->borrowed = true;
+    return;
+  }
+}
+
 static void call_tool(struct sim_agent *a) {
   struct sim_world *w = world_of(a);
   struct sim_ask *ask = next_ask(a, HF_METHOD_TOOLS_CALL);
@@ -366,7 +382,7 @@ static void call_tool(struct sim_agent *a) {
   if (chain->on && a->endpoint < 0 && chain->routes[deed->tool].present && sim_world_chance(w, 50))
     deed->server = -1;
   if (chain->on && deed->tool == SIM_TOOL_KEYED && sim_world_chance(w, 40))
-    snprintf(deed->key, sizeof deed->key, "key-%u", ask->deed);
+    choose_key(a, deed, ask->deed);
   if (chain->on && deed->tool == SIM_TOOL_READ && sim_world_chance(w, 60))
     (void)choose_known(a, deed, &ask->deed);
   call_for(a, ask, sim_world_chance(w, 2) ? "invented" : sim_tool_names[deed->tool]);

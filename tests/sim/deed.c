@@ -46,7 +46,12 @@ struct sim_known_key *sim_deed_arrive(struct sim_gateway *sim, const struct sim_
     return NULL;
   struct sim_known_key *old = find_key(sim, run->site, text);
   if (old && sim->world->now < old->until) {
+    const struct sim_deed *owner = &sim->deeds.deed[old->deed];
     *ret_other = old->deed != run->deed;
+    bool known = sim->world->now < owner->first + sim->options.chain.tools[run->site][SIM_TOOL_KEYED].key.ttl;
+    bool excused = sim->no_memory || (sim->store && sim_store_has_failed(sim->store));
+    bool waited = sim->deeds.deed[run->deed].first < owner->first; /* so long that its key was free again */
+    sim_check(sim->check, !*ret_other || !known || waited || excused, "a key was sent with other arguments", run->deed);
     return old;
   }
   if (old)
@@ -88,9 +93,10 @@ static bool has_effect(struct sim_gateway *sim, const struct sim_run *run, struc
   }
 }
 
-/* Whoever makes a letter's call again besides its replay means both. */
-static unsigned allowed(const struct sim_deed *deed) {
-  return deed->meant + (deed->calls > 1 ? deed->replays : 0);
+/* Whoever makes a letter's call again besides its replay means both; without memory a replay may begin unheard. */
+static unsigned allowed(const struct sim_gateway *sim, const struct sim_deed *deed) {
+  unsigned replays = deed->replays + (sim->no_memory ? deed->letters : 0);
+  return deed->meant + (deed->calls > 1 ? replays : 0);
 }
 
 void sim_deed_run(struct sim_gateway *sim, const struct sim_run *run) {
@@ -101,22 +107,28 @@ void sim_deed_run(struct sim_gateway *sim, const struct sim_run *run) {
   if (!has_effect(sim, run, deed))
     return;
   deed->effects++;
-  sim_check(sim->check, deed->forgotten || deed->effects <= allowed(deed), "an effect happened once too often",
+  sim_check(sim->check, deed->forgotten || deed->effects <= allowed(sim, deed), "an effect happened once too often",
             run->deed);
+}
+
+bool sim_deed_goes_to_own(const struct sim_gateway *sim, const struct sim_deed *deed) {
+  for (unsigned i = 0; i < sim->options.servers; i++)
+    if (sim->options.own[i] && sim_chain_reaches(&sim->options.chain, deed->server, deed->tool, i))
+      return true;
+  return false;
 }
 
 /* Equal calls at a client's own instance are equal only for that client, and while it lasts. */
 static bool is_the_same_way(struct sim_gateway *sim, const struct sim_agent *agent, const struct sim_deed *deed) {
-  for (unsigned i = 0; i < sim->options.servers; i++)
-    if (sim->options.own[i] && sim_chain_reaches(&sim->options.chain, deed->server, deed->tool, i) &&
-        (agent->opened != deed->opened || sim->reloads != deed->reloads))
-      return false;
+  bool own = deed->own || sim_deed_goes_to_own(sim, deed);
+  if (own && (agent->opened != deed->opened || sim->reloads != deed->reloads))
+    return false;
   return sim->reloads == deed->reloads || deed->server >= 0;
 }
 
 /* Its own key is good as long as the first server remembers it, if it is asked. */
 static bool key_holds(struct sim_gateway *sim, const struct sim_deed *deed) {
-  if (!deed->key[0] || deed->server < 0)
+  if (!deed->key[0] || deed->borrowed || deed->server < 0)
     return false;
   hf_time ttl = sim->options.chain.tools[deed->server][SIM_TOOL_KEYED].key.ttl;
   return sim->world->now + LONGEST_CALL < deed->first + ttl &&

@@ -30,6 +30,7 @@ struct sim_deed {
   int server; /* whose tool was called; -1: the route of this tool */
   unsigned principal;
   char key[SIM_KEY_MAX]; /* the caller's own, or "" */
+  bool borrowed;         /* which is another deed's */
   unsigned calls;        /* that were made for it */
   unsigned open;         /* of those, that are under way */
   unsigned meant;        /* how often it may happen */
@@ -44,6 +45,7 @@ struct sim_deed {
   hf_time first;    /* when it was first called for */
   hf_time gone_at;  /* SIM_VANISHED: the last time */
   hf_time lost_at;  /* when the gateway took note that a call for it was lost; HF_TIME_NEVER: it has not */
+  bool own;         /* it could go to a client's own instance, when it was last called for */
   unsigned opened;  /* of the agent, and … */
   unsigned reloads; /* … of the gateway, when it was last called for */
 };
@@ -81,6 +83,9 @@ struct sim_known_key *sim_deed_arrive(struct sim_gateway *sim, const struct sim_
 
 /* The tool runs. */
 void sim_deed_run(struct sim_gateway *sim, const struct sim_run *run);
+
+/* Can a call for it go to a server that each client has for itself? */
+bool sim_deed_goes_to_own(const struct sim_gateway *sim, const struct sim_deed *deed);
 
 /* An agent is about to call for it again: does the gateway promise that it is not done a second time? */
 bool sim_deed_is_protected(struct sim_gateway *sim, const struct sim_agent *agent, unsigned deed);

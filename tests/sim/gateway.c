@@ -431,6 +431,7 @@ static void close_agents(struct sim_gateway *sim) {
   hf_time until = sim->world->now + HF_SECONDS(400);
   while (sim->options.chain.on && sim->world->now < until)
     turn(sim);
+  hf_alloc_fail_after(-1);
 }
 
 /* What the servers still had in mind is done before the ledger is read. */
@@ -478,12 +479,12 @@ static void tear_down(struct sim_gateway *sim) {
   hf_gateway_free(sim->gateway);
   sim_check(sim->check, sim->loop.timer_count == 0, "a timer was left", (unsigned)sim->loop.timer_count);
   sim_operator_free(sim);
-  sim_store_free(sim->store);
   sim_servers_free(sim);
   sim_ghosts_free(sim);
   sim_deeds_free(sim);
   hf_loop_deinit(&sim->loop);
   check_log(sim);
+  sim_store_free(sim->store);
   hf_message_deinit(&sim->hello[0]);
   hf_message_deinit(&sim->hello[1]);
   free(sim->asks);

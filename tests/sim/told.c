@@ -178,7 +178,8 @@ static bool nobody_ran_it(const struct sim_gateway *sim, unsigned number) {
   for (unsigned i = 0; i < sim->asked; i++)
     if (sim->asks[i].ledgered && sim->asks[i].deed == number && sim->asks[i].executed != HF_EXECUTED_NO)
       return false;
-  return sim->deeds.deed[number].replays == 0;
+  /* Without memory nobody may hear that a letter's replay has begun. */
+  return sim->deeds.deed[number].replays == 0 && !(sim->no_memory && sim->deeds.deed[number].letters > 0);
 }
 
 void sim_told_check_end(struct sim_gateway *sim) {
