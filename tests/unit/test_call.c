@@ -507,7 +507,7 @@ static void call__open_breaker_ends_it_and_says_when_to_come_back(void **state) 
   assert_int_equal(outcome(&f)->retry_after, HF_SECONDS(29));
 }
 
-static void call__local_limit_and_failed_start_are_tried_again(void **state) {
+static void call__local_limit_is_tried_again(void **state) {
   (void)state;
   struct fixture f;
   struct hf_call_options o = options(HF_SAFETY_UNSAFE);
@@ -518,8 +518,50 @@ static void call__local_limit_and_failed_start_are_tried_again(void **state) {
   timer(&f, HF_SECONDS(1));
   ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
   assert_false(f.call.waiter.is_retry); /* nothing was sent yet: no charge on the budget */
-  refuse(&f, HF_DENIAL_DOWN, HF_SECONDS(2), HF_EVIDENCE_NOT_STARTED, HF_SECONDS(1));
-  assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 0);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, HF_SECONDS(1));
+  assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_LOCAL_LIMIT, HF_EXECUTED_NO, 0);
+}
+
+static void call__server_that_is_not_there_is_waited_for(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+  o.retry.attempts = 2;
+  start_with(&f, &o);
+  hf_time now = 0;
+  for (unsigned i = 0; i < 8; i++) { /* refused at the door, or by a child that does not start */
+    if (i % 2 == 0) {
+      refuse(&f, HF_DENIAL_DOWN, HF_TIME_NEVER, HF_EVIDENCE_NOT_STARTED, now);
+    } else {
+      grant(&f, now);
+      faulted(&f, i / 2, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED), now);
+    }
+    now = hf_call_deadline(&f.call);
+    assert_true(now < HF_SECONDS(55));
+    timer(&f, now);
+    ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
+  }
+  for (unsigned i = 0; i < 2; i++) { /* now it is there, and what reaches it counts */
+    grant(&f, now);
+    sent(&f, 4 + i, true, now);
+    faulted(&f, 4 + i, http(429, -1), now);
+    if (i == 0) {
+      now = hf_call_deadline(&f.call);
+      timer(&f, now);
+    }
+  }
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_RATE_LIMITED, HF_EXECUTED_NO, 6);
+}
+
+static void call__one_attempt_is_one_also_where_nobody_is(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED), 1);
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 1);
 }
 
 static void call__wrong_command_is_not_tried_again(void **state) {
@@ -1263,14 +1305,13 @@ static void call__check_says_what_became_of_a_lost_answer(void **state) {
   } rows[] = {
       {0, false, HF_SECONDS(1), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
       {0, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
-      {0, false, HF_SECONDS(1), HF_CHECK_UNKNOWN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
       {HF_SECONDS(10), false, HF_SECONDS(11), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
       {HF_SECONDS(10), false, HF_SECONDS(11), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
       {HF_SECONDS(10), true, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
       /* it does not settle in time: 49 s and the check's own 5 s fit, more does not */
       {HF_SECONDS(49), false, HF_SECONDS(50), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
       {HF_SECONDS(49) + 1, false, HF_SECONDS(1), HF_CHECK_RAN, HF_CALL_END_CHECKED, HF_EXECUTED_YES},
-      {HF_SECONDS(49) + 1, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
+      {HF_SECONDS(54), false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
       {HF_TIME_NEVER, false, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE, HF_EXECUTED_MAYBE},
       {HF_TIME_NEVER, true, HF_SECONDS(1), HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED, HF_EXECUTED_NO},
   };
@@ -1305,14 +1346,37 @@ static void call__check_says_what_became_of_a_lost_answer(void **state) {
   }
 }
 
-static void call__check_that_is_not_answered_is_given_up(void **state) {
+static void call__check_that_tells_nothing_is_made_again(void **state) {
   (void)state;
   struct fixture f;
   answer_lost(&f, 0, false, HF_LETTER_UNSAFE);
-  timer(&f, HF_SECONDS(6));
-  ASSERT_ACTIONS(&f, HF_CALL_ABORT_CHECK, HF_CALL_REPORT, HF_CALL_DEAD_LETTER);
-  say(&f, HF_CHECK_RAN, HF_SECONDS(6)); /* late */
+  hf_time now = HF_SECONDS(6);
+  timer(&f, now);
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_CHECK);
+  say(&f, HF_CHECK_RAN, now); /* late */
   assert_int_equal(f.acts.len, 0);
+  unsigned checks = 1;
+  do {
+    now = hf_call_deadline(&f.call);
+    timer(&f, now);
+    ASSERT_ACTIONS(&f, HF_CALL_CHECK);
+    checks++;
+    say(&f, HF_CHECK_FAILED, now + HF_MS(20));
+  } while (f.acts.len == 0);
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_DEAD_LETTER); /* there is no time for another one */
+  assert_true(checks > 8 && now > HF_SECONDS(40) && now < HF_SECONDS(55));
+}
+
+static void call__check_waits_for_what_may_yet_run(void **state) {
+  (void)state;
+  struct fixture f;
+  answer_lost(&f, HF_SECONDS(52), false, HF_LETTER_OFF);
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_SECONDS(2)); /* too early to tell */
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(53));
+  timer(&f, HF_SECONDS(53));
+  ASSERT_ACTIONS(&f, HF_CALL_CHECK);
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_SECONDS(53) + HF_MS(20));
+  assert_int_equal(f.call.executed, HF_EXECUTED_NO);
 }
 
 static void call__check_after_the_last_attempt_moves_on_or_ends(void **state) {
@@ -1378,9 +1442,24 @@ static void call__conflict_is_checked_and_not_repeated(void **state) {
   assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_CONFLICT, HF_EXECUTED_NO, 1);
 }
 
+static void call__attempt_is_cut_short_for_a_check_that_may_allow_another(void **state) {
+  (void)state;
+  struct hf_call_target target = checked(HF_SECONDS(3));
+  struct hf_call_options o = chain(&target, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  assert_true(f.call.waiter.may_wait);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20));
+  timer(&f, HF_SECONDS(20));
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(23));
+}
+
 static void call__time_for_the_check_is_kept(void **state) {
   (void)state;
-  struct hf_call_target target = checked(0);
+  struct hf_call_target target = checked(HF_TIME_NEVER);
   struct hf_call_options o = chain(&target, 1);
   struct fixture f;
   start_with(&f, &o);
@@ -1685,7 +1764,9 @@ int main(void) {
       cmocka_unit_test(call__permit_that_comes_after_the_end_goes_back),
       cmocka_unit_test(call__late_events_of_ended_attempts_are_ignored),
       cmocka_unit_test(call__open_breaker_ends_it_and_says_when_to_come_back),
-      cmocka_unit_test(call__local_limit_and_failed_start_are_tried_again),
+      cmocka_unit_test(call__local_limit_is_tried_again),
+      cmocka_unit_test(call__server_that_is_not_there_is_waited_for),
+      cmocka_unit_test(call__one_attempt_is_one_also_where_nobody_is),
       cmocka_unit_test(call__wrong_command_is_not_tried_again),
       cmocka_unit_test(call__refused_retry_keeps_the_fault_and_counts_it),
       cmocka_unit_test(call__clock_that_goes_back_does_no_harm),
@@ -1716,7 +1797,9 @@ int main(void) {
       cmocka_unit_test(call__withdrawn_in_time_the_next_acquire_follows_at_once),
       cmocka_unit_test(call__only_a_success_has_a_latency),
       cmocka_unit_test(call__check_says_what_became_of_a_lost_answer),
-      cmocka_unit_test(call__check_that_is_not_answered_is_given_up),
+      cmocka_unit_test(call__check_that_tells_nothing_is_made_again),
+      cmocka_unit_test(call__check_waits_for_what_may_yet_run),
+      cmocka_unit_test(call__attempt_is_cut_short_for_a_check_that_may_allow_another),
       cmocka_unit_test(call__check_after_the_last_attempt_moves_on_or_ends),
       cmocka_unit_test(call__what_may_still_run_at_another_endpoint_is_not_disproved),
       cmocka_unit_test(call__conflict_is_checked_and_not_repeated),
