@@ -3,13 +3,18 @@
 #include "base/distance.h"
 #include "chaos/options.h"
 #include "cli/dlq.h"
+#include "cli/terminal.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { COMMON = HF_FLAG_CONFIG | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP, NAMES_MAX = 32 };
+enum {
+  COMMON = HF_FLAG_CONFIG | HF_FLAG_LOG_LEVEL | HF_FLAG_LOG_FORMAT | HF_FLAG_HELP,
+  NAMES_MAX = 32,
+  COMPLAINT_MAX = 4096
+};
 
 struct option {
   const char *name; /* "--config" */
@@ -100,12 +105,14 @@ const struct hf_command hf_commands[] = {
 };
 
 int hf_complain(enum hf_exit code, const char *format, ...) {
+  char text[COMPLAINT_MAX] = "";
   va_list args;
   va_start(args, format);
-  (void)fputs("holdfast: ", stderr);
-  (void)vfprintf(stderr, format, args);
-  (void)fputc('\n', stderr);
+  (void)vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  (void)fputs("holdfast: ", stderr);
+  hf_terminal_print(stderr, hf_str_from(text), true);
+  (void)fputc('\n', stderr);
   return (int)code;
 }
 

@@ -14,7 +14,8 @@
 
 enum {
   GROUPS_MAX = HF_LETTERS_MAX,
-  KEY_MAX = 8 << 10,
+  KEY_MAX = 16 << 10,
+  NAME_COLUMNS_MAX = 1000, /* what is alike so far is one */
   NAMES_BYTES_MAX = 64 << 20,
   SYSTEMIC = 10,
   REPORT_MAX = 16 << 20
@@ -43,17 +44,18 @@ struct analysis {
 };
 
 static struct group *find_group(struct analysis *a, const struct hf_letter *letter) {
+  const struct hf_str tool = hf_terminal_cut(letter->tool, NAME_COLUMNS_MAX);
+  const struct hf_str providers = hf_terminal_cut(letter->providers, NAME_COLUMNS_MAX);
   struct hf_buf key;
   hf_buf_init(&key, KEY_MAX);
-  int r = hf_buf_printf(&key, "%.*s\n%.*s\n%.*s", HF_STR_FMT(letter->tool), HF_STR_FMT(letter->reason),
-                        HF_STR_FMT(letter->providers));
+  int r = hf_buf_printf(&key, "%.*s\n%.*s\n%.*s", HF_STR_FMT(tool), HF_STR_FMT(letter->reason), HF_STR_FMT(providers));
   struct group *group = r == 0 ? hf_map_get(&a->by_key, hf_buf_str(&key)) : NULL;
   if (r == 0 && !group) {
     group = hf_arena_alloc(&a->arena, sizeof *group);
     if (group) {
-      group->tool = hf_arena_copy(&a->arena, letter->tool);
+      group->tool = hf_arena_copy(&a->arena, tool);
       group->reason = hf_arena_copy(&a->arena, letter->reason);
-      group->providers = hf_arena_copy(&a->arena, letter->providers);
+      group->providers = hf_arena_copy(&a->arena, providers);
     }
     if (!group || !group->tool.ptr || !group->reason.ptr || !group->providers.ptr ||
         hf_map_put(&a->by_key, hf_buf_str(&key), group) < 0)

@@ -5,8 +5,9 @@
 #include "policy/classify.h"
 
 #include <stddef.h>
+#include <string.h>
 
-enum { VALUE_MAX = 128 << 20 };
+enum { VALUE_MAX = 128 << 20, WORD_MAX = 128 };
 
 int hf_letter_status_parse(struct hf_str name, enum hf_letter_status *ret_status) {
   for (enum hf_letter_status s = 0; s < HF_LETTER_STATUS_COUNT; s++) {
@@ -270,12 +271,32 @@ static int read_rest(const struct hf_json_doc *doc, struct hf_letter *letter, st
   return r;
 }
 
+/* What gateways make themselves: it stands in sentences, and in commands that are to be copied. */
+static bool is_word(struct hf_str text) {
+  for (size_t i = 0; i < text.len; i++)
+    if (text.ptr[i] <= ' ' || text.ptr[i] >= 0x7f || strchr("'\"`\\$", text.ptr[i]))
+      return false;
+  return text.len <= WORD_MAX;
+}
+
+static int check_words(const struct hf_letter *letter, struct hf_error *reterr) {
+  const struct {
+    const char *name;
+    struct hf_str text;
+  } words[] = {{"call", letter->call}, {"class", letter->reason}, {"end", letter->end}, {"traceId", letter->trace_id}};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (!is_word(words[i].text))
+      return refuse(reterr, words[i].name, "is none that a gateway gives");
+  return 0;
+}
+
 /* What a letter must say to be one, in words that the rest of the gateway knows. */
 static int check(const struct hf_json_doc *doc, struct hf_arena *arena, struct hf_letter *letter,
                  struct hf_error *reterr) {
   uint32_t node;
   struct hf_str status;
-  if (!letter->id.ptr || letter->id.len >= HF_LETTER_ID_MAX || !hf_str_starts(letter->id, HF_STR("d-")))
+  if (!letter->id.ptr || letter->id.len >= HF_LETTER_ID_MAX || !hf_str_starts(letter->id, HF_STR("d-")) ||
+      !is_word(letter->id))
     return refuse(reterr, "id", "is none of a dead letter");
   if (!letter->tool.ptr)
     return refuse(reterr, "tool", "is missing");
@@ -296,6 +317,8 @@ int hf_letter_json_read(const struct hf_json_doc *doc, struct hf_arena *arena, s
   int r = read_texts(doc, arena, &letter, reterr);
   if (r == 0)
     r = check(doc, arena, &letter, reterr);
+  if (r == 0)
+    r = check_words(&letter, reterr);
   if (r == 0)
     r = read_numbers(doc, &letter, reterr);
   if (r == 0)

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdarg.h>
 
-enum { CELLS_BYTES_MAX = 64 << 20, CELL_MAX = 512, GAP = 2, SHRUNK_MIN = 6 };
+enum { CELLS_BYTES_MAX = 64 << 20, CELL_MAX = 512, GAP = 2, SHRUNK_MIN = 6, CELL_COLUMNS_MAX = 200 };
 
 void hf_table_init(struct hf_table *table, const struct hf_table_column *columns, size_t count) {
   assert(count <= HF_TABLE_COLUMNS_MAX);
@@ -31,7 +31,7 @@ static bool grow(struct hf_table *table) {
 }
 
 void hf_table_add(struct hf_table *table, struct hf_str text) {
-  struct hf_str copy = hf_arena_copy(&table->arena, text);
+  struct hf_str copy = hf_arena_copy(&table->arena, hf_terminal_cut(text, CELL_COLUMNS_MAX + 1));
   if (!copy.ptr || (table->count == table->cap && !grow(table)))
     table->failed = true;
   else
@@ -65,6 +65,7 @@ static void measure(const struct hf_table *table, size_t room, size_t widths[]) 
       size_t width = hf_terminal_columns(table->cells[i]);
       widths[c] = width > widths[c] ? width : widths[c];
     }
+    widths[c] = widths[c] < CELL_COLUMNS_MAX ? widths[c] : CELL_COLUMNS_MAX;
     total += widths[c] + (c ? GAP : 0);
   }
   for (size_t c; room && total > room && (c = widest(table, widths)) < table->column_count; total--)

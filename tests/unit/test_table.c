@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct hf_table_column columns[] = {{"NAME", false, true}, {"N", true, false}, {"LAST", false, true}};
 
@@ -63,6 +64,29 @@ static void table__characters_count_once_and_none_steers_the_terminal(void **sta
          "abcd  2  tab?bed?\n");
 }
 
+static void terminal__nothing_turns_the_line_around(void **state) {
+  (void)state;
+  static const char *const cells[] = {"a\u202eb\u2066c\u200fd", "1", "\u2028e…\xe2"};
+  expect(cells, 3, 0, 0,
+         "NAME     N  LAST\n"
+         "a?b?c?d  1  ?e…\xe2\n");
+}
+
+static void table__a_cell_has_200_columns_at_most(void **state) {
+  (void)state;
+  char *got = NULL;
+  char *cell = malloc(1 << 20);
+  memset(cell, 'x', (1 << 20) - 1);
+  cell[(1 << 20) - 1] = '\0';
+  const char *const cells[] = {cell, "1", "y"};
+  assert_int_equal(print(cells, 3, 0, 0, &got), 0);
+  const char *row = strchr(got, '\n') + 1;
+  assert_int_equal(strspn(row, "x"), 199);
+  assert_string_equal(row + 199, "…  1  y\n");
+  free(cell);
+  free(got);
+}
+
 static void table__a_cell_that_was_lost_is_an_error(void **state) {
   (void)state;
   static const char *const cells[] = {"a", "1", "x"};
@@ -92,6 +116,8 @@ int main(void) {
       cmocka_unit_test(table__columns_are_as_wide_as_their_widest_cell),
       cmocka_unit_test(table__the_widest_columns_shrink_until_a_line_fits),
       cmocka_unit_test(table__characters_count_once_and_none_steers_the_terminal),
+      cmocka_unit_test(terminal__nothing_turns_the_line_around),
+      cmocka_unit_test(table__a_cell_has_200_columns_at_most),
       cmocka_unit_test(table__a_cell_that_was_lost_is_an_error),
       cmocka_unit_test(terminal__a_width_is_taken_from_the_environment),
   };

@@ -260,6 +260,7 @@ await test('an import is whole or not at all, and says which line is wrong', asy
     [{ fingerprint: 'ab' }, /64 hexadecimal/], [{ count: 0 }, /'count'/], [{ priority: 6 }, /'priority'/],
     [{ tool: undefined }, /'tool' is missing/], [{ attempts: {} }, /'attempts' is no array/], [{ lastMs: 'now' }, /'lastMs'/],
     [{ arguments: [] }, /'arguments' is no object/], [{ principal: 5 }, /'principal' is no string/], [{ redacted: 1 }, /'redacted'/],
+    [{ id: "d-';x" }, /'id' is none/], [{ class: 'a\u001b[2J' }, /'class' is none/], [{ call: 'c-1 2' }, /'call'/], [{ traceId: '\n' }, /'traceId'/],
   ];
   for (const [members, pattern] of bad) {
     const { err } = await run(dir, ['dlq', 'import'], { input: lines([letter({ id: 'd-1' }), letter(members)]), code: 1 });
@@ -296,6 +297,7 @@ await test('an analysis groups letters, tells where it gets worse, and what to d
     letter({ ...at(HOUR), class: 'timed_out' }),
     letter({ ...at(60 * HOUR), class: 'rejected', tool: 'x__y', providers: 'x' }),
     letter({ ...at(HOUR), class: 'rate_limited', count: 10 }),
+    letter({ ...at(50 * HOUR), class: 'conflict', tool: 'long'.repeat(100000) }),
   ]);
   const { groups } = (await run(dir, ['dlq', 'analyze', '--json'])).json();
   const of = (name) => groups.find((group) => group.class === name);
