@@ -143,7 +143,12 @@ struct hf_call_done {
 };
 
 /* What a status check says of the attempts before it. */
-enum hf_check { HF_CHECK_UNKNOWN, HF_CHECK_RAN, HF_CHECK_DID_NOT_RUN };
+enum hf_check {
+  HF_CHECK_UNKNOWN, /* it answered, and that says neither */
+  HF_CHECK_RAN,
+  HF_CHECK_DID_NOT_RUN,
+  HF_CHECK_FAILED, /* it did not answer: to be asked again */
+};
 
 /* Where an answer comes from. */
 enum hf_source { HF_SOURCE_LIVE, HF_SOURCE_CACHE, HF_SOURCE_DEGRADED, HF_SOURCE_COUNT };

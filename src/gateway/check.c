@@ -52,6 +52,13 @@ static enum hf_check judge(const struct hf_reconcile_settings *settings, struct 
   return ran ? HF_CHECK_RAN : HF_CHECK_DID_NOT_RUN;
 }
 
+/* Did the status tool itself say that it failed? Asked again it would say so again. */
+static bool says_error(const struct hf_message *answer) {
+  static const char reason[] = "\"reason\":\"tool_error\"";
+  struct hf_str marker = hf_message_raw(answer, HF_FIELD_META_OUTCOME);
+  return marker.ptr && memmem(marker.ptr, marker.len, reason, sizeof reason - 1);
+}
+
 static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *text) {
   (void)http_status;
   struct hf_check_call *check = HF_CONTAINER_OF(reply, struct hf_check_call, reply);
@@ -62,6 +69,8 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   if (hf_pieces_join(text, &joined) == 0 && hf_message_decode(&joined, &answer, &refusal) == 0) {
     if (answer.kind == HF_MESSAGE_RESULT && !answer.is_error)
       check->verdict = judge(check->settings, hf_message_raw(&answer, HF_FIELD_RESULT));
+    else if (answer.kind == HF_MESSAGE_RESULT && says_error(&answer))
+      check->verdict = HF_CHECK_UNKNOWN;
     hf_message_deinit(&answer);
   }
   hf_pieces_deinit(text);
@@ -131,7 +140,7 @@ int hf_check_ask(struct hf_gateway *gateway, struct hf_client *client, const str
   check->config = hf_settings_ref(gateway->settings);
   check->loop = gateway->loop;
   check->reply.ops = &reply_ops;
-  check->verdict = HF_CHECK_UNKNOWN;
+  check->verdict = HF_CHECK_FAILED;
   check->done = done;
   check->ctx = ctx;
   hf_job_init(&check->job, tell);

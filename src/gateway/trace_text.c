@@ -204,6 +204,7 @@ static void tell_check_aborted(struct telling *t) {
 static void tell_checked(struct telling *t) {
   static const char *const words[] = {
       [HF_CHECK_UNKNOWN] = "the status check could not say whether the call ran",
+      [HF_CHECK_FAILED] = "the status check got no answer",
       [HF_CHECK_RAN] = "the status check says that the call ran",
       [HF_CHECK_DID_NOT_RUN] = "the status check says that the call did not run",
   };

@@ -12,8 +12,8 @@ bool hf_attempt_repeat_is_left(const struct hf_call *call) {
 
 /* It is cut short of the deadline only to make room for another one. */
 static bool is_limited(const struct hf_call *call) {
-  return (hf_attempt_repeat_is_left(call) && hf_chain_allows_repeat(call, call->target, call->now)) ||
-         hf_chain_can_pass_on(call);
+  bool may_repeat = hf_chain_allows_repeat(call, call->target, call->now) || hf_chain_can_disprove(call, call->target);
+  return (hf_attempt_repeat_is_left(call) && may_repeat) || hf_chain_can_pass_on(call);
 }
 
 /* Where what may have run can be asked about, time is kept for that; but the attempt has at least half of what is

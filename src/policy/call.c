@@ -232,7 +232,7 @@ static bool plan_retry(struct hf_call *call, hf_time hint, enum hf_call_end *ret
   *ret_end = HF_CALL_END_ATTEMPTS;
   if (!hf_attempt_repeat_is_left(call))
     return false;
-  hf_time pause = hf_retry_pause(&call->retry, visit_of(call)->tries, hint, hf_jitter_next(&call->random));
+  hf_time pause = hf_retry_pause(&call->retry, ++visit_of(call)->pauses, hint, hf_jitter_next(&call->random));
   hf_time resume_at = hf_time_add(call->now, pause);
   *ret_end = HF_CALL_END_HINT;
   if (!has_time(call, resume_at))
@@ -265,6 +265,16 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
   hf_ending_finish(call, out);
 }
 
+/* An outage that is over within this time is waited out. */
+static const hf_time PATIENCE = HF_SECONDS(30);
+
+/* A server that cannot be reached is waited for, if nobody else can answer: nothing was sent, so nothing is used up.
+ * One attempt means one, though. */
+static bool waits_outage_out(const struct hf_call *call, enum hf_fault fault) {
+  return (fault == HF_FAULT_UNREACHABLE || fault == HF_FAULT_NOT_SENT) && call->retry.attempts > 1 &&
+         call->now - call->started < PATIENCE && hf_chain_next(call) == call->target_count;
+}
+
 static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const struct hf_verdict_row *row,
                               struct hf_call_actions *out, enum hf_call_end *ret_end) {
   *ret_end = HF_CALL_END_FINAL;
@@ -279,6 +289,7 @@ static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const 
     }
     break;
   case HF_REPEAT_TRANSIENT:
+    visit_of(call)->tries -= waits_outage_out(call, row->fault) && !call->hedged; /* the hedge may have arrived */
     if (plan_retry(call, call->evidence.retry_after, ret_end)) {
       hf_orders_report_deferred(call, a, row->blame, out);
       return true;
@@ -398,7 +409,7 @@ static void refused_for_now(struct hf_call *call, struct hf_evidence evidence, h
   struct hf_verdict_row row = hf_classify(&evidence);
   struct hf_visit *visit = visit_of(call);
   note_refusal(call, &evidence, row.fault);
-  visit->tries += row.repeat == HF_REPEAT_TRANSIENT;
+  visit->tries += row.repeat == HF_REPEAT_TRANSIENT && !waits_outage_out(call, row.fault);
   visit->shut = row.fault == HF_FAULT_BREAKER_OPEN;
   visit->retry_at = retry_at;
   enum hf_call_end end = HF_CALL_END_REFUSED;
@@ -545,7 +556,7 @@ static void on_checked(struct hf_call *call, enum hf_check said, struct hf_call_
     hf_reconcile_disprove(call);
     if (hf_fault_row(call->fault)->repeat != HF_REPEAT_TRANSIENT || !plan_retry(call, call->evidence.retry_after, &end))
       give_up(call, end, out);
-  } else {
+  } else if (said == HF_CHECK_UNKNOWN || !hf_reconcile_again(call, said)) {
     hf_ending_begin(call, out);
   }
 }
@@ -664,7 +675,8 @@ static void on_timer(struct hf_call *call, struct hf_call_actions *out) {
     break;
   case HF_CALL_STATE_CHECKING:
     hf_orders_push(call, out, HF_CALL_ABORT_CHECK);
-    hf_ending_begin(call, out);
+    if (!hf_reconcile_again(call, HF_CHECK_FAILED))
+      hf_ending_begin(call, out);
     break;
   case HF_CALL_STATE_DEGRADING:
     hf_ending_bury(call, out);

@@ -45,7 +45,9 @@ struct hf_visit {
   bool attempted;   /* an attempt was started: the next one is a repeat */
   bool shut;        /* its last answer was that a breaker is open */
   uint8_t ran;      /* enum hf_executed, over its attempts and of what those in flight have shown */
-  unsigned tries;   /* acquires that were granted or refused for a reason worth another try */
+  unsigned tries;   /* acquires that were granted or refused for a reason worth another try; what waits an outage out
+                       is not among them */
+  unsigned pauses;  /* before repeats */
   hf_time retry_at; /* what its last refusal said; 0 without one, HF_TIME_NEVER if it did not say */
 };
 
@@ -66,6 +68,7 @@ struct hf_call {
   bool session_renewed;      /* a lost session is renewed once at each target */
   bool hedged;               /* the one hedge of this try was asked for */
   bool waited;               /* the one visit for a half-open breaker, when all were open, has been */
+  unsigned checks;           /* that got no answer */
   bool settled_check;        /* the check in flight began after everything had settled */
   bool acquiring;            /* an acquire is outstanding */
   bool owed;                 /* it was withdrawn too late: its answer is on the way, and is nobody's */

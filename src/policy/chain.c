@@ -7,6 +7,11 @@ bool hf_chain_allows_repeat(const struct hf_call *call, unsigned target, hf_time
   return hf_safety_allows_repeat(t->safety) && (t->safety != HF_SAFETY_KEYED || when < t->keyed_until);
 }
 
+bool hf_chain_can_disprove(const struct hf_call *call, unsigned target) {
+  const struct hf_call_target *t = &call->targets[target];
+  return t->check_time > 0 && t->settle < HF_TIME_NEVER;
+}
+
 /* Does it forbid a run at `to` that something may have run at `at`? Endpoints of one server are one place. */
 static bool forbids(const struct hf_call *call, unsigned at, unsigned to, hf_time when) {
   if (at != to && call->targets[at].harmless)

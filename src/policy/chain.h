@@ -11,6 +11,9 @@
 /* May the target's tool be sent again there at `when` although it may have run? */
 bool hf_chain_allows_repeat(const struct hf_call *call, unsigned target, hf_time when);
 
+/* Can a status check show that the target did not run, so that it may run again? */
+bool hf_chain_can_disprove(const struct hf_call *call, unsigned target);
+
 /* Can an attempt at `target` that begins at `when` run no effect twice, over all targets? */
 bool hf_chain_is_safe(const struct hf_call *call, unsigned target, hf_time when);
 

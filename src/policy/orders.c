@@ -71,7 +71,7 @@ void hf_orders_withdraw(struct hf_call *call, struct hf_call_actions *out) {
 
 void hf_orders_acquire(struct hf_call *call, bool may_wait, bool is_retry, struct hf_call_actions *out) {
   struct hf_waiter *w = &call->waiter;
-  bool limited = hf_chain_allows_repeat(call, call->target, call->now);
+  bool limited = hf_chain_allows_repeat(call, call->target, call->now) || hf_chain_can_disprove(call, call->target);
   w->until = call->deadline;
   w->lease = limited ? hf_time_min(call->timeout.attempt, call->timeout.deadline) : call->timeout.deadline;
   w->may_wait = may_wait && limited;

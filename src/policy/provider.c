@@ -225,6 +225,11 @@ static hf_time stopped_until(const struct hf_breaker *breaker, hf_time now) {
   return hf_breaker_gate(breaker, now) == HF_BREAKER_STOP ? breaker->open_until : 0;
 }
 
+/* When a stopped breaker may let a call through: the probe that is out can end at any time. */
+static hf_time opens_at(const struct hf_breaker *breaker, hf_time now) {
+  return breaker->state == HF_BREAKER_HALF_OPEN ? now : stopped_until(breaker, now);
+}
+
 /* Sees to it that the upstream can take a call. Returns true if it can now; else `ret_wait` is when to look again. */
 static bool upstream_is_ready(struct hf_provider *p, hf_time *ret_wait, struct hf_provider_actions *out) {
   *ret_wait = HF_TIME_NEVER;
@@ -287,7 +292,8 @@ static bool admit(struct hf_provider *p, struct hf_waiter *w, struct hf_provider
   hf_time wait;
   if (stop > 0) {
     w->full_since = HF_TIME_NEVER;
-    if (w->may_wait && stop < w->until) {
+    hf_time soonest = hf_time_max(opens_at(&p->breaker, p->now), opens_at(&w->tool->breaker, p->now));
+    if (w->may_wait && soonest < w->until) {
       wake_by(p, stop);
       return false;
     }

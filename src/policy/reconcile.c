@@ -1,5 +1,7 @@
 #include "policy/reconcile.h"
 
+#include "policy/attempt.h"
+#include "policy/jitter.h"
 #include "policy/orders.h"
 
 static const struct hf_call_target *target_of(const struct hf_call *call) {
@@ -28,6 +30,16 @@ void hf_reconcile_begin(struct hf_call *call, struct hf_call_actions *out) {
     return;
   }
   hf_reconcile_check(call, out);
+}
+
+bool hf_reconcile_again(struct hf_call *call, enum hf_check said) {
+  hf_time pause = hf_retry_pause(&call->retry, ++call->checks, -1, hf_jitter_next(&call->random));
+  hf_time at = said == HF_CHECK_DID_NOT_RUN ? call->settled_at : hf_time_add(call->now, pause);
+  if (hf_time_add(at, HF_LEAST_ATTEMPT) > call->deadline)
+    return false;
+  call->state = HF_CALL_STATE_SETTLING;
+  call->wake_at = at;
+  return true;
 }
 
 void hf_reconcile_disprove(struct hf_call *call) {

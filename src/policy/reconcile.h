@@ -15,6 +15,10 @@ void hf_reconcile_begin(struct hf_call *call, struct hf_call_actions *out);
 
 void hf_reconcile_check(struct hf_call *call, struct hf_call_actions *out);
 
+/* A check got no answer, or one that may yet change: plans the next one, and returns false if there is no time
+ * for one. */
+bool hf_reconcile_again(struct hf_call *call, enum hf_check said);
+
 /* It did not run: what is known of the attempts there is taken anew. */
 void hf_reconcile_disprove(struct hf_call *call);
 

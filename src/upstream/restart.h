@@ -19,7 +19,7 @@ struct hf_restart_options {
 
 /* A child: cheap to start again, and pointless to start for ever. */
 #define HF_RESTART_CHILD                                                                                               \
-  { .base = HF_MS(250), .max = HF_SECONDS(30), .stable_after = HF_SECONDS(10), .park_after = 10 }
+  { .base = HF_MS(250), .max = HF_SECONDS(5), .stable_after = HF_SECONDS(10), .park_after = 20 }
 
 /* A remote server: it comes back when it comes back. */
 #define HF_RESTART_REMOTE                                                                                              \

@@ -47,6 +47,7 @@ static void note_pause(struct sim_call *c) {
 
 static void on_sent(struct sim_request *r, size_t bytes, bool complete) {
   struct sim_call *c = r->owner;
+  c->whole_at[c->went_to[r->attempt]] += complete;
   step_call(c, &(struct hf_call_event){.kind = HF_CALL_ATTEMPT_SENT,
                                        .attempt = r->attempt,
                                        .sent = {.bytes = bytes, .complete = complete}});
@@ -91,7 +92,8 @@ static void check_attempts(struct sim_call *c, const struct hf_call_action *acti
   }
   /* Each try may have its hedge. */
   unsigned tries = c->route[at].target.hedged ? 2 : 1;
-  sim_check(check, c->sent_to[at] < c->call.retry.attempts * tries, "more attempts than allowed", c->number);
+  unsigned counted = c->call.retry.attempts > 1 ? c->whole_at[at] : c->sent_to[at];
+  sim_check(check, counted < c->call.retry.attempts * tries, "more attempts than allowed", c->number);
   sim_check(check, !o->hints.max_attempts || sent < o->hints.max_attempts, "more attempts than hinted", c->number);
   sim_check(check, at == 0 || !o->hints.stay, "it did not stay", c->number);
   sim_check(check, !action->start.hedge || c->route[at].target.harmless, "a hedge that may do harm", c->number);
@@ -110,6 +112,8 @@ static void start_attempt(struct sim_call *c, const struct hf_call_action *actio
     else
       p->retries++;
   }
+  c->went_to[action->start.attempt] = action->provider;
+  c->whole_at[action->provider] -= action->start.new_session; /* it stands in for the one that lost it */
   k->attempts++;
   k->levels.hedges += action->start.hedge;
   struct sim_request *r = &c->requests[c->request_count++];

@@ -46,7 +46,9 @@ struct sim_call {
   struct sim_request *requests; /* SIM_ATTEMPTS_MAX */
   unsigned request_count;
   unsigned renewals;
-  unsigned sent_to[SIM_ROUTE_MAX]; /* attempts started, renewals of a session aside */
+  unsigned sent_to[SIM_ROUTE_MAX];    /* attempts started, renewals of a session aside */
+  unsigned whole_at[SIM_ROUTE_MAX];   /* of these, handed over whole: others may be repeated as long as there is time */
+  unsigned went_to[SIM_ATTEMPTS_MAX]; /* the target of each */
   enum hf_check check_says;
   enum hf_source offered;
   hf_time age;

@@ -251,7 +251,7 @@ static void config__policies_stack_up(void **state) {
            "  a: { command: x, policy: long, timeout: { idle: 2m }, breaker: { failures: 3 } }\n"
            "  b: { command: x }\n"
            "tools:\n"
-           "  '*': { retry: { attempts: 3 } }\n"
+           "  '*': { retry: { attempts: 6 } }\n"
            "  'a__slow*': { policy: long, timeout: { deadline: 2h } }\n"
            "  'b__x': { safety: read_only }\n");
   assert_string_equal(l.text.data, "");
@@ -260,7 +260,7 @@ static void config__policies_stack_up(void **state) {
   const struct hf_server_settings *b = &l.settings->servers[1];
   assert_int_equal(a->policy.timeout.deadline, HF_SECONDS(3600));
   assert_int_equal(a->policy.timeout.idle, HF_SECONDS(120));
-  assert_int_equal(a->policy.retry.attempts, 2);
+  assert_int_equal(a->policy.retry.attempts, 3);
   assert_int_equal(a->policy.breaker.failures, 3);
   assert_int_equal(a->provider.breaker.failures, 3);
   assert_int_equal(a->provider.max_concurrent, 32);
@@ -269,12 +269,12 @@ static void config__policies_stack_up(void **state) {
 
   const struct hf_tool_settings *t = hf_settings_tool(l.settings, HF_STR("a"), HF_STR("any"));
   assert_true(t->has_policy);
-  assert_int_equal(t->policy.retry.attempts, 3);
+  assert_int_equal(t->policy.retry.attempts, 6);
   assert_int_equal(t->policy.timeout.idle, HF_SECONDS(120));
   t = hf_settings_tool(l.settings, HF_STR("a"), HF_STR("slow_one"));
   assert_int_equal(t->policy.timeout.deadline, HF_SECONDS(7200));
   assert_int_equal(t->policy.timeout.idle, HF_SECONDS(300));
-  assert_int_equal(t->policy.retry.attempts, 2);
+  assert_int_equal(t->policy.retry.attempts, 3);
   assert_str(t->source, "tools.a__slow*");
   t = hf_settings_tool(l.settings, HF_STR("b"), HF_STR("x"));
   assert_true(t->has_safety);
@@ -378,7 +378,7 @@ static void config__wrap_names_the_server_after_its_command(void **state) {
     assert_str(settings->servers[0].name, cases[i].name);
     assert_str(settings->servers[0].command, cases[i].argv[0]);
     assert_int_equal(settings->servers[0].instance, HF_INSTANCE_SESSION);
-    assert_int_equal(settings->servers[0].policy.retry.attempts, 4);
+    assert_int_equal(settings->servers[0].policy.retry.attempts, 5);
     hf_settings_free(settings);
   }
 }

@@ -339,22 +339,22 @@ static void upstream__a_crash_loop_is_parked_until_revived(void **state) {
   struct bed bed;
   open_bed(&bed, HF_TRANSPORT_STDIO, HF_ERA_LEGACY);
   make(&bed);
-  for (int i = 0; i < 10; i++) {
+  for (int i = 0; i < 20; i++) {
     opened(&bed);
     run(&bed, HF_MS(200));
     closed(&bed, HF_EVIDENCE_BROKE, "exited with code 1");
     run(&bed, HF_SECONDS(30));
   }
   assert_int_equal(bed.phase, HF_UPSTREAM_PARKED);
-  assert_string_equal(bed.reason, "ended 10 times in a row soon after its start, last: exited with code 1");
-  assert_int_equal(bed.fake.opens, 10);
+  assert_string_equal(bed.reason, "ended 20 times in a row soon after its start, last: exited with code 1");
+  assert_int_equal(bed.fake.opens, 20);
   run(&bed, HF_SECONDS(3600));
   bed.upstream->ops->start(bed.upstream);
   run(&bed, 0);
-  assert_int_equal(bed.fake.opens, 10);
+  assert_int_equal(bed.fake.opens, 20);
   bed.upstream->ops->revive(bed.upstream);
   run(&bed, 0);
-  assert_int_equal(bed.fake.opens, 11);
+  assert_int_equal(bed.fake.opens, 21);
   assert_int_equal(bed.phase, HF_UPSTREAM_STARTING);
   close_bed(&bed);
 }
