@@ -157,8 +157,8 @@ static int check_place(struct hf_database *database) {
   (void)sqlite3_file_control(database->sql, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
   if (!moved)
     return 0;
-  (void)snprintf(database->trouble, sizeof database->trouble,
-                 "the database was removed or replaced; a restart begins a new one");
+  static const char removed[] = "the database was removed or replaced; a restart begins a new one";
+  memcpy(database->trouble, removed, sizeof removed);
   return HF_ERR_IO;
 }
 

@@ -34,8 +34,6 @@ static int set_up(void **state) {
   f.gateway.settings = &f.settings;
   hf_traces_init(&f.gateway.traces);
   f.client.gateway = &f.gateway;
-  static char principal[] = "alice";
-  f.client.principal = principal;
   static const char *const names[] = {"alpha", "beta"};
   for (unsigned i = 0; i < 2; i++) {
     struct hf_provider_options options = HF_PROVIDER_OPTIONS_INIT;
@@ -63,7 +61,9 @@ static int tear_down(void **state) {
 }
 
 static struct hf_exchange begin(struct fixture *f, uint64_t number) {
+  static char principal[] = "alice";
   struct hf_exchange exchange = {.client = &f->client,
+                                 .principal = principal,
                                  .started = f->loop.now,
                                  .number = number,
                                  .targets = f->targets,
