@@ -21,7 +21,7 @@ struct plan {
   unsigned stop_percent;
 };
 
-/* What became of it: the answers' counts, summed up. */
+/* What became of it. */
 struct score {
   const struct hf_args *args;
   int64_t total;
@@ -101,13 +101,23 @@ static int check_patch(const char *text) {
   return object ? HF_EXIT_GOOD : hf_complain(HF_EXIT_USAGE, "--patch: a merge patch of arguments is a JSON object");
 }
 
+static int check_ids(const struct hf_args *args) {
+  if (args->rest_count > HF_REPLAY_IDS_MAX)
+    return hf_complain(HF_EXIT_USAGE, "dlq replay: at most %d letters are named at once; a filter finds more",
+                       HF_REPLAY_IDS_MAX);
+  for (size_t i = 0; i < args->rest_count; i++) {
+    size_t len = strlen(args->rest[i]);
+    if (len == 0 || len >= HF_LETTER_ID_MAX)
+      return hf_complain(HF_EXIT_USAGE, "dlq replay: '%.60s' is no id of a letter", args->rest[i]);
+  }
+  return HF_EXIT_GOOD;
+}
+
 static int read_plan(const struct hf_args *args, struct plan *plan) {
   const struct hf_replay_args *from = &args->replay;
   int exit_code = hf_dlq_check_choice(args, "dlq replay");
-  if (exit_code == HF_EXIT_GOOD && args->rest_count &&
-      (from->rate || from->concurrency || from->ramp_up || from->stop_on))
-    return hf_complain(HF_EXIT_USAGE, "dlq replay: letters that are named by id are replayed one after the other; "
-                                      "--rate, --concurrency, --ramp-up and --stop-on go with a filter");
+  if (exit_code == HF_EXIT_GOOD)
+    exit_code = check_ids(args);
   if (exit_code == HF_EXIT_GOOD)
     exit_code = hf_dlq_filter(args, HF_LETTER_DEAD, &plan->filter);
   if (exit_code == HF_EXIT_GOOD)
@@ -134,7 +144,17 @@ static void write_number(struct hf_json_writer *w, const char *key, int64_t numb
     hf_json_write_member_int(w, key, number);
 }
 
-static int write_question(const struct hf_args *args, const struct plan *plan, struct hf_str id, struct hf_buf *out) {
+static void write_ids(struct hf_json_writer *w, const struct hf_args *args) {
+  if (args->rest_count == 0)
+    return;
+  hf_json_write_key(w, "ids");
+  hf_json_write_array(w);
+  for (size_t i = 0; i < args->rest_count; i++)
+    hf_json_write_str(w, hf_str_from(args->rest[i]));
+  hf_json_write_array_end(w);
+}
+
+static int write_question(const struct hf_args *args, const struct plan *plan, struct hf_buf *out) {
   const struct hf_replay_args *replay = &args->replay;
   const struct hf_letter_filter *filter = &plan->filter;
   char who[HF_DLQ_WHO_MAX];
@@ -142,7 +162,7 @@ static int write_question(const struct hf_args *args, const struct plan *plan, s
   hf_json_writer_init(&w, out);
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, "op", HF_STR("letters-replay"));
-  write_text(&w, "id", id);
+  write_ids(&w, args);
   write_text(&w, "tool", filter->tool);
   write_text(&w, "provider", filter->provider);
   write_text(&w, "class", filter->reason);
@@ -219,38 +239,35 @@ static int on_line(void *context, struct hf_str line) {
   return 0;
 }
 
-static void add_up(struct score *score, const struct hf_line_answer *answer) {
+static void read_score(struct score *score, const struct hf_line_answer *answer) {
   struct hf_arena arena;
   uint32_t result = HF_JSON_NONE;
   if (hf_json_member(&answer->doc, 0, HF_STR("result"), &result) < 0)
     return;
   for (size_t i = 0; i < COUNTS; i++)
-    *(int64_t *)(void *)((char *)score + counts[i].offset) += hf_explain_number(&answer->doc, result, counts[i].name);
+    *(int64_t *)(void *)((char *)score + counts[i].offset) = hf_explain_number(&answer->doc, result, counts[i].name);
   hf_arena_init(&arena, TEXT_MAX);
   const struct hf_str why = hf_explain_text(&answer->doc, result, "stopped", &arena, "");
   if (why.len)
     (void)hf_complain(HF_EXIT_FAILED, "stopped: %.*s", HF_STR_FMT(why));
-  score->stopped |= why.len > 0;
+  score->stopped = why.len > 0;
   hf_arena_deinit(&arena);
 }
 
-static int ask(struct hf_line *line, const struct plan *plan, struct hf_str id, struct score *score) {
+static int ask(struct hf_line *line, const struct plan *plan, struct score *score) {
   struct hf_buf question;
   struct hf_line_answer answer;
   hf_buf_init(&question, QUESTION_MAX);
   int exit_code = HF_EXIT_GOOD;
-  const int64_t before = score->total;
-  if (write_question(score->args, plan, id, &question) < 0)
-    exit_code = hf_complain(HF_EXIT_USAGE, "dlq replay: the patch is too long");
+  if (write_question(score->args, plan, &question) < 0)
+    exit_code = hf_complain(HF_EXIT_USAGE, "dlq replay: the patch or an id is too long");
   else
     exit_code = hf_line_follow(line, hf_buf_str(&question), on_line, score, &answer);
   hf_buf_deinit(&question);
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
-  add_up(score, &answer);
+  read_score(score, &answer);
   hf_line_answer_deinit(&answer);
-  if (id.ptr && score->total == before)
-    return hf_complain(HF_EXIT_FAILED, "there is no letter '%.*s'", HF_STR_FMT(id));
   return HF_EXIT_GOOD;
 }
 
@@ -263,7 +280,7 @@ static void print_score(const struct score *score) {
       printf("No letter matches.\n");
     else if (score->args->replay.dry_run)
       printf("%lld letter%s: %lld would be replayed, %lld not. Nothing has been done.\n", (long long)score->total, s,
-             (long long)(score->total - score->refused), (long long)score->refused);
+             (long long)(score->total - score->refused - score->left), (long long)(score->refused + score->left));
     else
       printf("%lld letter%s: %lld replayed, %lld had run, %lld failed, %lld refused, %lld left.\n",
              (long long)score->total, s, (long long)score->replayed, (long long)score->ran, (long long)score->failed,
@@ -294,14 +311,9 @@ int hf_dlq_replay(const struct hf_args *args) {
                                            "`holdfast serve`, or name its socket with --control");
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
-  if (args->rest_count == 0)
-    exit_code = ask(&line, &plan, (struct hf_str){NULL, 0}, &score);
-  for (size_t i = 0; i < args->rest_count && exit_code != HF_EXIT_UNAVAILABLE; i++) {
-    int asked = ask(&line, &plan, hf_str_from(args->rest[i]), &score);
-    exit_code = asked > exit_code ? asked : exit_code;
-  }
+  exit_code = ask(&line, &plan, &score);
   hf_line_close(&line);
-  if (exit_code != HF_EXIT_UNAVAILABLE && (score.total || !args->rest_count))
+  if (exit_code == HF_EXIT_GOOD)
     print_score(&score);
   const bool bad = score.failed || score.refused || score.left || score.stopped;
   return exit_code == HF_EXIT_GOOD && bad ? HF_EXIT_FAILED : exit_code;

@@ -282,7 +282,7 @@ static int run(struct hf_console_ask *ask, struct hf_json_doc *doc, struct hf_ar
 static int read_and_run(struct hf_console_ask *ask, struct hf_str text) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_bytes = QUESTION_MAX;
-  options.tree_depth = 1;
+  options.tree_depth = 2; /* members, and what a list of ids holds */
   struct hf_json_scan scan;
   struct hf_arena arena;
   hf_json_scan_init(&scan, &options);

@@ -97,12 +97,32 @@ static int read_options(const struct hf_json_doc *doc, struct hf_arena *arena, s
   return 0;
 }
 
+static int read_ids(const struct hf_json_doc *doc, struct hf_arena *arena, struct hf_replay_options *options) {
+  uint32_t array, node;
+  int r = hf_json_member(doc, 0, HF_STR("ids"), &array);
+  if (r < 0)
+    return r == HF_ERR_NOTFOUND ? 0 : r;
+  const size_t count = hf_json_type(doc, array) == HF_JSON_ARRAY ? doc->nodes[array].count : 0;
+  if (count == 0 || count > HF_REPLAY_IDS_MAX)
+    return HF_ERR_INVALID;
+  struct hf_str *ids = hf_arena_alloc(arena, count * sizeof *ids);
+  if (!ids)
+    return HF_ERR_NOMEM;
+  struct hf_json_iter iter = hf_json_iter(doc, array);
+  while (r == 0 && hf_json_next(doc, &iter, NULL, &node))
+    r = hf_json_string(doc, node, arena, &ids[options->id_count++]);
+  options->ids = ids;
+  return r;
+}
+
 int hf_console_replay_start(struct hf_gateway *gateway, struct hf_list *all, const struct hf_json_doc *question,
                             struct hf_arena *arena, const struct hf_console_replay_ops *ops, void *ctx,
                             struct hf_console_replay **ret_replay) {
   static const struct hf_replay_ops replay_ops = {on_progress, on_done};
   struct hf_replay_options options = {.stop_percent = HF_REPLAY_STOP_PERCENT};
   int r = read_options(question, arena, &options);
+  if (r == 0)
+    r = read_ids(question, arena, &options);
   if (r < 0)
     return r;
   struct hf_console_replay *replay = hf_calloc(1, sizeof *replay);

@@ -16,7 +16,7 @@ struct hf_console_replay_ops {
 };
 
 /* Reads the question: a filter ("id", "tool", "provider", "class", "fingerprint", "sinceMs", "untilMs", "priority",
- * "limit") and "concurrency", "intervalMs", "rampUpMs", "stopPercent", "dryRun", "reconcile", "executedNo", "patch",
+ * "limit") or "ids", and "concurrency", "intervalMs", "rampUpMs", "stopPercent", "dryRun", "reconcile", "executedNo", "patch",
  * "by". Adds it to `all`. Returns 0 and the replay, which is its asker's to leave; or an error of reading or of
  * hf_replay_start. */
 int hf_console_replay_start(struct hf_gateway *gateway, struct hf_list *all, const struct hf_json_doc *question,

@@ -155,6 +155,11 @@ void hf_replay_ended(struct hf_replay_item *item) {
   hf_job_defer(replay->gateway->loop, &replay->job);
 }
 
+static void put_id(struct hf_replay_id *id, struct hf_str text) {
+  *id = (struct hf_replay_id){{0}};
+  memcpy(id->text, text.ptr, text.len);
+}
+
 static void on_row(void *ctx, const struct hf_letter *letter) {
   struct hf_replay *replay = ctx;
   if (replay->error < 0 || letter->id.len >= HF_LETTER_ID_MAX)
@@ -169,9 +174,12 @@ static void on_row(void *ctx, const struct hf_letter *letter) {
     replay->ids = ids;
     replay->id_cap = cap;
   }
-  struct hf_replay_id *id = &replay->ids[replay->id_count++];
-  *id = (struct hf_replay_id){{0}};
-  memcpy(id->text, letter->id.ptr, letter->id.len);
+  put_id(&replay->ids[replay->id_count++], letter->id);
+}
+
+static void begin(struct hf_replay *replay) {
+  replay->began = replay->gateway->loop->now;
+  hf_job_defer(replay->gateway->loop, &replay->job);
 }
 
 static void on_rows(struct hf_store_query *query, int error) {
@@ -181,8 +189,7 @@ static void on_rows(struct hf_store_query *query, int error) {
     replay->error = error;
   if (replay->error < 0)
     replay->stopped = "the letters could not be read";
-  replay->began = replay->gateway->loop->now;
-  hf_job_defer(replay->gateway->loop, &replay->job);
+  begin(replay);
 }
 
 static bool is_object(struct hf_str raw) {
@@ -203,6 +210,19 @@ static bool keep(struct hf_replay *replay, struct hf_str *text) {
   return text->ptr != NULL;
 }
 
+static bool keep_ids(struct hf_replay *replay, const struct hf_replay_options *options) {
+  if (options->id_count == 0)
+    return true;
+  replay->ids = hf_calloc(options->id_count, sizeof *replay->ids);
+  if (!replay->ids)
+    return false;
+  replay->id_count = replay->id_cap = options->id_count;
+  for (size_t i = 0; i < options->id_count; i++)
+    put_id(&replay->ids[options->id_count - 1 - i], options->ids[i]);
+  replay->options.ids = NULL;
+  return true;
+}
+
 static bool keep_options(struct hf_replay *replay, const struct hf_replay_options *options) {
   replay->options = *options;
   struct hf_letter_filter *filter = &replay->options.filter;
@@ -214,9 +234,26 @@ static bool keep_options(struct hf_replay *replay, const struct hf_replay_option
     replay->options.concurrency = 1;
   if (options->dry_run)
     replay->options.interval = replay->options.ramp_up = 0;
-  return keep(replay, &filter->id) && keep(replay, &filter->tool) && keep(replay, &filter->provider) &&
-         keep(replay, &filter->reason) && keep(replay, &filter->fingerprint) && keep(replay, &replay->options.patch) &&
-         keep(replay, &replay->options.by);
+  return keep_ids(replay, options) && keep(replay, &filter->id) && keep(replay, &filter->tool) &&
+         keep(replay, &filter->provider) && keep(replay, &filter->reason) && keep(replay, &filter->fingerprint) &&
+         keep(replay, &replay->options.patch) && keep(replay, &replay->options.by);
+}
+
+static bool ids_are_good(const struct hf_replay_options *options) {
+  const struct hf_letter_filter *f = &options->filter;
+  bool filtered = f->id.ptr || f->tool.ptr || f->provider.ptr || f->reason.ptr || f->fingerprint.ptr || f->since_ms ||
+                  f->until_ms || f->priority || f->limit;
+  bool good = options->id_count == 0 || (options->id_count <= HF_REPLAY_IDS_MAX && !filtered);
+  for (size_t i = 0; good && i < options->id_count; i++)
+    good = options->ids[i].len > 0 && options->ids[i].len < HF_LETTER_ID_MAX;
+  return good;
+}
+
+static void find_letters(struct hf_replay *replay) {
+  struct hf_store *store = replay->gateway->store;
+  replay->query = (struct hf_store_query){.row = on_row, .done = on_rows, .ctx = replay};
+  replay->querying = true;
+  store->ops->letters(store, &replay->options.filter, &replay->query);
 }
 
 int hf_replay_start(struct hf_gateway *gateway, const struct hf_replay_options *options,
@@ -225,7 +262,8 @@ int hf_replay_start(struct hf_gateway *gateway, const struct hf_replay_options *
     return HF_ERR_UNSUPPORTED;
   if (options->concurrency > HF_REPLAY_CONCURRENCY_MAX || (options->reconcile && options->executed_no) ||
       options->interval < 0 || options->interval > HF_SECONDS(86400) || options->ramp_up < 0 ||
-      options->ramp_up > HF_SECONDS(86400) || (options->patch.ptr && !is_object(options->patch)))
+      options->ramp_up > HF_SECONDS(86400) || (options->patch.ptr && !is_object(options->patch)) ||
+      !ids_are_good(options))
     return HF_ERR_INVALID;
   struct hf_replay *replay = hf_calloc(1, sizeof *replay);
   if (!replay)
@@ -247,9 +285,10 @@ int hf_replay_start(struct hf_gateway *gateway, const struct hf_replay_options *
     return HF_ERR_NOMEM;
   }
   hf_list_push_back(&gateway->replays, &replay->link);
-  replay->query = (struct hf_store_query){.row = on_row, .done = on_rows, .ctx = replay};
-  replay->querying = true;
-  gateway->store->ops->letters(gateway->store, &replay->options.filter, &replay->query);
+  if (replay->id_count)
+    begin(replay);
+  else
+    find_letters(replay);
   *ret_replay = replay;
   return 0;
 }

@@ -1,6 +1,7 @@
 /* Dead letters, tried again through the same chain as any call.
  *
- * A replay takes the letters that a filter finds, the oldest first, one after the other or several at once. A letter
+ * A replay takes the letters that a filter finds, the oldest first, or those that are named, one after the other or
+ * several at once. A letter
  * that may have run is refused, unless a status check proves that it did not, or a person says so. Each is marked in
  * the store before anything is sent, and only one who replays it can mark it; what it became is written to it at the
  * end. Its call is one of the letter's principal, at the lowest priority, with the letter's idempotency key, and meets
@@ -17,18 +18,20 @@ struct hf_replay;
 
 struct hf_replay_options {
   struct hf_letter_filter filter; /* `limit` letters at most, the newest ones; without an id only those that are dead */
-  unsigned concurrency;           /* calls at once; 0: 1 */
-  hf_time interval;               /* from one start to the next; 0: as concurrency allows */
-  hf_time ramp_up;                /* concurrency and rate rise from their lowest for so long */
-  unsigned stop_percent;          /* ends when more than this share of the last 10 failed; 0: never */
-  bool dry_run;                   /* only tells what would be done */
-  bool reconcile;                 /* letters that may have run: asks the status check first */
-  bool executed_no;               /* a person says that none of them has run */
-  struct hf_str patch;            /* a merge patch of the arguments; absent: none. Makes a new key of a key */
-  struct hf_str by;               /* who, for the letters' history; absent: nobody in particular */
+  const struct hf_str *ids;       /* or these, in their order; HF_REPLAY_IDS_MAX at most, and no filter beside them */
+  size_t id_count;
+  unsigned concurrency;  /* calls at once; 0: 1 */
+  hf_time interval;      /* from one start to the next; 0: as concurrency allows */
+  hf_time ramp_up;       /* concurrency and rate rise from their lowest for so long */
+  unsigned stop_percent; /* ends when more than this share of the last 10 failed; 0: never */
+  bool dry_run;          /* only tells what would be done */
+  bool reconcile;        /* letters that may have run: asks the status check first */
+  bool executed_no;      /* a person says that none of them has run */
+  struct hf_str patch;   /* a merge patch of the arguments; absent: none. Makes a new key of a key */
+  struct hf_str by;      /* who, for the letters' history; absent: nobody in particular */
 };
 
-enum { HF_REPLAY_CONCURRENCY_MAX = 64, HF_REPLAY_WINDOW = 10, HF_REPLAY_STOP_PERCENT = 50 };
+enum { HF_REPLAY_CONCURRENCY_MAX = 64, HF_REPLAY_IDS_MAX = 1000, HF_REPLAY_WINDOW = 10, HF_REPLAY_STOP_PERCENT = 50 };
 
 struct hf_replay_ops {
   /* One JSON object: {"letter", "tool", "what", "why", "call", "executed", "done", "total"}, where `what` is

@@ -28,7 +28,7 @@ struct hf_replay {
   struct hf_store_query query; /* for the ids */
   bool querying;
   int error;
-  struct hf_replay_id *ids; /* newest first, as the store has them */
+  struct hf_replay_id *ids; /* the last one is the first to be taken: newest first, as the store has them */
   size_t id_count;
   size_t id_cap;
   size_t next;          /* how many were started */

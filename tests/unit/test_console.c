@@ -161,6 +161,12 @@ static void console__replays_take_their_options_from_the_question(void **state) 
        "\"rampUpMs\":10,\"stopPercent\":10,\"sinceMs\":0,\"untilMs\":9000000000000,\"priority\":0,\"limit\":5,"
        "\"patch\":{\"a\":1},\"provider\":\"x\",\"class\":\"x\",\"fingerprint\":\"0\"}",
        "\"total\":1,"},
+      {"{\"op\":\"letters-replay\",\"dryRun\":true,\"ids\":[\"d-1\",\"d-9\"]}", "\"total\":2,\"replayed\":0,\"ran\":0,"
+                                                                                "\"failed\":0,\"refused\":1,"},
+      {"{\"op\":\"letters-replay\",\"dryRun\":true,\"ids\":[\"d-1\"],\"tool\":\"x\"}", "{\"error\":\"invalid value\"}"},
+      {"{\"op\":\"letters-replay\",\"dryRun\":true,\"ids\":[]}", "{\"error\":\"invalid value\"}"},
+      {"{\"op\":\"letters-replay\",\"dryRun\":true,\"ids\":\"d-1\"}", "{\"error\":\"invalid value\"}"},
+      {"{\"op\":\"letters-replay\",\"dryRun\":true,\"ids\":[\"d-1\",1]}", "{\"error\":\"invalid value\"}"},
       {"{\"op\":\"letters-replay\",\"concurrency\":1000}", "{\"error\":\"invalid value\"}"},
       {"{\"op\":\"letters-replay\",\"concurrency\":-1}", "{\"error\":\"invalid value\"}"},
       {"{\"op\":\"letters-replay\",\"concurrency\":\"1\"}", "{\"error\":\"invalid value\"}"},

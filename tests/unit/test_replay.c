@@ -647,6 +647,36 @@ static void replay__takes_as_many_at_once_as_it_may_the_oldest_first(void **stat
   shop_close(&shop);
 }
 
+static void replay__takes_letters_by_their_ids_in_that_order(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  shop.note->letters = HF_LETTER_ALL;
+  make_many(&shop, 5);
+  size_t before = shop_count(&shop);
+  const struct hf_str ids[] = {HF_STR("d-4"), HF_STR("d-none"), HF_STR("d-1"), HF_STR("d-3"), HF_STR("d-1")};
+  struct hf_replay_options options = {.ids = ids, .id_count = 5, .concurrency = 2, .dry_run = true};
+  start(&shop, &watcher, &options);
+  assert_has(watcher.end, "{\"total\":5,\"replayed\":0,\"ran\":0,\"failed\":0,\"refused\":1,\"left\":0}");
+  end(&watcher);
+  options.dry_run = false;
+  start(&shop, &watcher, &options);
+  assert_has(watcher.lines, "{\"letter\":\"d-none\",\"what\":\"refused\",\"why\":\"there is no such letter\"");
+  assert_int_equal(open_calls(&shop), 2);
+  assert_has(call_sent(&shop, before)->text, "{\"n\":3}");
+  assert_has(call_sent(&shop, before + 1)->text, "{\"n\":0}");
+  while (!watcher.end[0]) {
+    assert_true(open_calls(&shop) <= 2);
+    answer_last(&shop, true);
+  }
+  assert_has(watcher.lines, "{\"letter\":\"d-1\",\"tool\":\"shop__note\",\"what\":\"refused\"");
+  assert_has(watcher.end, "{\"total\":5,\"replayed\":3,\"ran\":0,\"failed\":0,\"refused\":2,\"left\":0}");
+  assert_int_equal(letter(1)->status, HF_LETTER_DEAD);
+  end(&watcher);
+  shop_close(&shop);
+}
+
 static void replay__keeps_its_pace(void **state) {
   (void)state;
   struct shop shop;
@@ -877,6 +907,10 @@ static void replay__looks_again_once_the_letter_is_its_own(void **state) {
 
 static void replay__refuses_contradictions(void **state) {
   (void)state;
+  static struct hf_str ids[HF_REPLAY_IDS_MAX + 1];
+  static const struct hf_str long_id = HF_STR("d-345678901234567890123456789012"), no_id = HF_STR("");
+  for (size_t i = 0; i <= HF_REPLAY_IDS_MAX; i++)
+    ids[i] = HF_STR("d-1");
   static const struct hf_replay_options wrong[] = {
       {.reconcile = true, .executed_no = true},
       {.concurrency = HF_REPLAY_CONCURRENCY_MAX + 1},
@@ -884,12 +918,19 @@ static void replay__refuses_contradictions(void **state) {
       {.patch = {"{", 1}},
       {.interval = -1},
       {.ramp_up = HF_SECONDS(86401)},
+      {.ids = ids, .id_count = HF_REPLAY_IDS_MAX + 1},
+      {.ids = ids, .id_count = 1, .filter = {.tool = HF_STR("x")}},
+      {.ids = &long_id, .id_count = 1},
+      {.ids = &no_id, .id_count = 1},
   };
   struct shop shop;
   struct hf_replay *replay;
   begin(&shop);
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     assert_int_equal(hf_replay_start(shop.world.gateway, &wrong[i], &ops, NULL, &replay), HF_ERR_INVALID);
+  const struct hf_replay_options most = {.ids = ids, .id_count = HF_REPLAY_IDS_MAX};
+  assert_int_equal(hf_replay_start(shop.world.gateway, &most, &ops, NULL, &replay), 0);
+  hf_replay_free(replay);
   shop_close(&shop);
   shop_open(&shop, NULL);
   assert_int_equal(hf_replay_start(shop.world.gateway, &(struct hf_replay_options){0}, &ops, NULL, &replay),
@@ -1059,6 +1100,7 @@ int main(void) {
       cmocka_unit_test(replay__trusts_a_key_no_longer_than_the_server_does),
       cmocka_unit_test(replay__a_dry_run_tells_and_does_nothing),
       cmocka_unit_test(replay__takes_as_many_at_once_as_it_may_the_oldest_first),
+      cmocka_unit_test(replay__takes_letters_by_their_ids_in_that_order),
       cmocka_unit_test(replay__keeps_its_pace),
       cmocka_unit_test(replay__ramps_up),
       cmocka_unit_test(replay__stops_when_most_of_the_last_letters_failed),

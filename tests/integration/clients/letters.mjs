@@ -157,7 +157,8 @@ await test('what cannot be is told, with what was probably meant', async ({ defe
     [['dlq', 'replay', '--all', '--patch', '{'], /no JSON/],
     [['dlq', 'replay', '--all', '--force-executed', 'yes'], /only `no` can be said/],
     [['dlq', 'replay', '--all', '--reconcile', '--force-executed=no'], /one of the two/],
-    [['dlq', 'replay', 'd-1', '--rate', '1/s'], /go with a filter/],
+    [['dlq', 'replay', ...Array.from({ length: 1001 }, (_, i) => `d-${i}`)], /at most 1000 letters are named at once/],
+    [['dlq', 'replay', 'd-' + 'x'.repeat(30)], /is no id of a letter/],
     [['explain', 'nonsense'], /no id of a call/],
     [['status', '--watch=0.01'], /no number of seconds/],
   ];
@@ -330,6 +331,7 @@ async function shop({ defer, comment }, { tools = {}, ...config } = {}) {
   return {
     gateway,
     dir,
+    ledger,
     ran: (key) => executions(ledger, 'charge', key),
     dlq: (words, options) => run(dir, ['dlq', ...words], options),
     shown: async (id) => (await run(dir, ['dlq', 'show', id, '--json', '--show-secrets'])).json(),
@@ -413,8 +415,49 @@ await test('what may have run is refused, until somebody knows better', async (t
   assert.deepStrictEqual(after.history[0].patch, { _fault: null, key: 'b' });
   assert.match((await dlq(['show', id])).out, /with the patch \{"_fault":null,"key":"b"\}/);
   const both = await dlq(['replay', id, 'd-nowhere'], { code: 1 });
-  assert.match(both.err, /no letter 'd-nowhere'/);
-  assert.match(both.out, /2 letters|1 letter/);
+  assert.match(both.out, /d-nowhere {2}\? {2}not replayed: there is no such letter/);
+  assert.match(both.out, /2 letters: 0 replayed, 0 had run, 0 failed, 2 refused, 0 left/);
+});
+
+await test('what may have run is replayed where its tool may be repeated, and only there', async (t) => {
+  const keyed = { safety: 'keyed', idempotencyKey: { argument: 'client_token', ttl: '1h' } };
+  const { dir, dlq, ledger, shown } = await shop(t, {
+    tools: { shop__pay: { deadLetter: 'all', coalesce: '0s', ...keyed }, shop__put: { deadLetter: 'all', safety: 'idempotent' } },
+  });
+  await run(dir, ['call', 'shop__pay', JSON.stringify({ key: 'a', _fault: 'exec+rpc:-32603*1' })], { code: 1 });
+  const [id] = await list(dir);
+  const hours = (n) => ({ tool: 'shop__pay', firstMs: Date.now() - n * HOUR, key: 'k', arguments: { key: 'b' }, principal: '' });
+  const put = { tool: 'shop__put', principal: '', arguments: { key: 'x', value: '1' } };
+  await importInto(dir, [
+    letter({ id: 'd-old', ...hours(2) }),
+    letter({ id: 'd-soon', ...hours(-1) }), // of a clock that is not ours
+    letter({ id: 'd-put', ...put }),
+    letter({ id: 'd-ran', ...put, executed: 'yes' }),
+  ]);
+  const dry = await dlq(['replay', '--all', '--dry-run'], { code: 1 });
+  assert.match(dry.out, new RegExp(`${id} {2}shop__pay {2}would be replayed: it may be repeated: keyed`));
+  assert.match(dry.out, /5 letters: 2 would be replayed, 3 not/);
+  const { out } = await dlq(['replay', '--all'], { code: 1 });
+  assert.match(out, /d-old {2}shop__pay {2}not replayed: it may have run/);
+  assert.match(out, /d-soon {2}shop__pay {2}not replayed: it may have run/);
+  assert.match(out, /d-put {2}shop__put {2}replayed: it may be repeated: idempotent \(call/);
+  assert.match(out, /d-ran {2}shop__put {2}not replayed: it has run/);
+  assert.match(out, /5 letters: 2 replayed, 0 had run, 0 failed, 3 refused, 0 left/);
+  const paid = await shown(id);
+  assert.deepStrictEqual([paid.status, paid.executed], ['replayed', 'yes']);
+  assert.deepStrictEqual([executions(ledger, 'pay', paid.key), executions(ledger, 'pay', 'k')], [1, 0]); // it knew the key
+  assert.match((await dlq(['show', id])).out, /a replay began, by .*: it may be repeated: keyed/);
+});
+
+await test('a person\'s word holds for a replay that did not run', async (t) => {
+  const { gateway, dir, dlq, shown } = await shop(t);
+  await importInto(dir, ['d-1', 'd-2'].map((id) => letter({ id, principal: '', arguments: { key: id, _fault: 'rpc:-32602*9' } })));
+  const { out } = await dlq(['replay', 'd-1', '--force-executed=no'], { code: 1 });
+  assert.match(out, /d-1 {2}shop__charge {2}failed: /);
+  const one = await shown('d-1');
+  assert.deepStrictEqual([one.status, one.executed, one.history[0].executedBefore], ['dead', 'no', 'maybe']);
+  assert.strictEqual((await shown('d-2')).executed, 'maybe');
+  await gateway.stop();
 });
 
 await test('with --reconcile the status check decides', async (t) => {
@@ -456,6 +499,13 @@ await test('rate and concurrency set the pace, a ramp begins below it', async (t
   assert.ok(slowly >= 1500, `${slowly} ms`);
   const ramped = await replay('--concurrency', '4', '--rate', '20/s', '--ramp-up', '10s');
   assert.ok(ramped >= 800, `${ramped} ms`);
+
+  // So it is for those that are named, which come in the order of their names on the command line.
+  const named = unsent(4, { _fault: 'delay:300' }).map((one, i) => ({ ...one, id: `d-w${i}` }));
+  await importInto(dir, named);
+  const [ms, { out }] = await took(() => dlq(['replay', 'd-w2', 'd-w0', 'd-w3', 'd-w1', '--concurrency', '4', '--rate', '2/s']));
+  assert.ok(ms >= 1500, `${ms} ms`);
+  assert.deepStrictEqual([...out.matchAll(/^(d-w\d) .* replayed/gm)].map(([, id]) => id), ['d-w2', 'd-w0', 'd-w3', 'd-w1']);
 });
 
 await test('a replay stops when too many fail, or goes on if it is told to', async (t) => {
@@ -465,6 +515,10 @@ await test('a replay stops when too many fail, or goes on if it is told to', asy
   assert.match(stopped.err, /stopped: too many of the last letters failed/);
   assert.match(stopped.out, /14 letters: 0 replayed, 0 had run, 10 failed, 0 refused, 4 left/);
   assert.match(stopped.out, /d-u\d+ {2}shop__charge {2}failed: .*rejected/);
+  await dlq(['requeue', '--status', 'quarantined']).catch(() => {});
+  const ids = Array.from({ length: 14 }, (_, i) => `d-u${i}`);
+  const named = await dlq(['replay', ...ids, '--stop-on', '90%'], { code: 1 });
+  assert.match(named.out, /14 letters: 0 replayed, 0 had run, 10 failed, 0 refused, 4 left/);
   await dlq(['requeue', '--status', 'quarantined']).catch(() => {});
   const never = await dlq(['replay', '--all', '--stop-on', 'never'], { code: 1 });
   assert.match(never.out, /14 letters: 0 replayed, 0 had run, 14 failed, 0 refused, 0 left/);
