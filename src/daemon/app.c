@@ -7,7 +7,6 @@
 #include "daemon/control.h"
 #include "daemon/loop.h"
 #include "daemon/pages.h"
-#include "daemon/start_code.h"
 #include "daemon/state.h"
 #include "front/http.h"
 #include "front/stdio.h"
@@ -320,7 +319,6 @@ int hf_app_new(const struct hf_app_options *options, struct hf_settings *setting
 }
 
 void hf_app_run(struct hf_app *app) {
-  hf_start_code_forget();
   uv_run(&app->uv, UV_RUN_DEFAULT);
 }
 
