@@ -263,7 +263,12 @@ enum hf_stage_result hf_key_before(struct hf_exchange *exchange) {
     return refuse(exchange, HF_FAULT_REJECTED,
                   HF_STR("The idempotency key cannot be used: it must be a string of at most 1024 bytes (where it "
                          "travels as an HTTP header, of visible ASCII characters), given once. Nothing was executed."));
-  if ((r < 0 && r != HF_ERR_NOTFOUND) || !hf_exchange_identify(exchange))
+  bool identified = hf_exchange_identify(exchange);
+  if (r == HF_ERR_NOMEM || (r == 0 && !identified))
+    return refuse(exchange, HF_FAULT_LOCAL_LIMIT,
+                  HF_STR("The gateway has no memory for this call's idempotency key, "
+                         "without which it was not sent. Try again later."));
+  if ((r < 0 && r != HF_ERR_NOTFOUND) || !identified)
     return HF_STAGE_PASS; /* without a key nothing is repeated */
   if (r == HF_ERR_NOTFOUND)
     return choose(exchange, settings);

@@ -16,6 +16,11 @@ static bool read_object(struct hf_str raw, struct hf_json_scan *scan, struct hf_
   return true;
 }
 
+/* What was read as part of the message before can only lack memory now. */
+static bool is_object(struct hf_str raw) {
+  return raw.ptr && raw.ptr[0] == '{';
+}
+
 /* Reads a member that holds a key. An empty one, or null, is none; a number counts as it is spelt. Returns 0,
  * HF_ERR_NOTFOUND, HF_ERR_INVALID for what can be none, or HF_ERR_NOMEM. */
 static int read_key(struct hf_exchange *exchange, const struct hf_json_doc *doc, struct hf_str name,
@@ -65,8 +70,9 @@ static int write_without(const struct hf_json_doc *doc, struct hf_str name, stru
 static int read_hint(struct hf_exchange *exchange, struct hf_str *ret_key) {
   struct hf_json_scan scan;
   struct hf_json_doc doc;
-  int r = HF_ERR_NOTFOUND;
-  if (read_object(hf_message_raw(&exchange->request, HF_FIELD_META_CALL), &scan, &doc))
+  struct hf_str hints = hf_message_raw(&exchange->request, HF_FIELD_META_CALL);
+  int r = is_object(hints) ? HF_ERR_NOMEM : HF_ERR_NOTFOUND;
+  if (read_object(hints, &scan, &doc))
     r = read_key(exchange, &doc, HF_STR("idempotencyKey"), ret_key);
   /* The replay of a letter says how old its key is; nobody else is believed. */
   uint32_t node;
@@ -85,7 +91,7 @@ static int read_argument(struct hf_exchange *exchange, struct hf_str name, struc
   struct hf_json_doc doc;
   struct hf_buf rest;
   hf_buf_init(&rest, ARGUMENTS_MAX);
-  int r = arguments.ptr ? HF_ERR_UNSUPPORTED : HF_ERR_NOTFOUND;
+  int r = is_object(arguments) ? HF_ERR_NOMEM : arguments.ptr ? HF_ERR_UNSUPPORTED : HF_ERR_NOTFOUND;
   if (read_object(arguments, &scan, &doc)) {
     r = read_key(exchange, &doc, name, ret_key);
     if (r != HF_ERR_INVALID && write_without(&doc, name, &rest) == 0)

@@ -83,8 +83,20 @@ void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *lette
   note(gateway, &lost, letter->id, letter->key);
 }
 
+/* A lost call has been repeated under its key: who calls next means it anew. */
+static void forget_repeated(struct hf_exchange *exchange) {
+  struct hf_lost_calls *calls = exchange->client->gateway->lost;
+  if (!exchange->key.ptr || !exchange->has_fingerprint)
+    return;
+  struct hf_lost *lost = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
+  if (lost && lost->key && hf_str_equal(exchange->key, hf_str_from(lost->key)))
+    forget(calls, lost);
+}
+
 void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome) {
   (void)response;
+  if (outcome->fault == HF_FAULT_NONE || outcome->executed != HF_EXECUTED_NO)
+    forget_repeated(exchange);
   bool unheard = !exchange->reply && outcome->end == HF_CALL_END_CANCELLED && exchange->tool->coalesce > 0;
   if (!unheard || outcome->executed != HF_EXECUTED_MAYBE || outcome->letter != HF_LETTER_WRITTEN ||
       !exchange->has_fingerprint)
@@ -135,8 +147,7 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_STR("letter", hf_str_from(lost->letter)));
   if (safe) {
     hf_trace_stage(exchange, HF_STR("an equal call was lost and may have run: this one repeats it under its key"));
-    forget(gateway->lost, lost);
-    return HF_STAGE_PASS;
+    return HF_STAGE_PASS; /* it may not get to be sent, and then the next one needs the key as well */
   }
   lost->told_at = hf_time_min(lost->told_at, gateway->loop->now);
   struct hf_buf text;

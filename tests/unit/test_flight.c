@@ -811,6 +811,7 @@ static bool share_without_memory(const char *tool, const char *more, long n) {
   hf_alloc_fail_after(n);
   send(&shop, &reply[0], ops, &message[0]);
   struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  assert_true(!ref || !more[0] || strstr(ref->text, "\"token\":\"k\"")); /* never without the caller's key */
   if (ref)
     upstream_handed_over(ref);
   send(&shop, &reply[1], ops, &message[1]);

@@ -181,6 +181,16 @@ static void intent__a_lost_call_with_a_key_is_repeated_under_it(void **state) {
   assert_int_equal(shop_count(&shop), 1);
   shop_key_sent(upstream_last(shop.upstream), again);
   assert_string_equal(lost, again);
+  struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+  struct hf_evidence denied = HF_EVIDENCE(HF_EVIDENCE_HTTP_STATUS);
+  denied.http_status = 401;
+  ref->open = false;
+  ref->events->done(ref->ctx, &denied, NULL); /* it did not run now, but the lost one may have */
+  world_run(&shop.world, HF_MS(1));
+  reply_deinit(&reply);
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  shop_key_sent(upstream_last(shop.upstream), again);
+  assert_string_equal(lost, again);
   upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
   reply_deinit(&reply);
   shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
