@@ -48,7 +48,9 @@ struct sim_known_key *sim_deed_arrive(struct sim_gateway *sim, const struct sim_
   if (old && sim->world->now < old->until) {
     const struct sim_deed *owner = &sim->deeds.deed[old->deed];
     *ret_other = old->deed != run->deed;
-    bool known = sim->world->now < owner->first + sim->options.chain.tools[run->site][SIM_TOOL_KEYED].key.ttl;
+    /* The gateway counts in milliseconds. */
+    bool known =
+        sim->world->now + HF_MS(1) < owner->first + sim->options.chain.tools[run->site][SIM_TOOL_KEYED].key.ttl;
     bool excused = sim->no_memory || (sim->store && sim_store_has_failed(sim->store));
     bool waited = sim->deeds.deed[run->deed].first < owner->first; /* so long that its key was free again */
     sim_check(sim->check, !*ret_other || !known || waited || excused, "a key was sent with other arguments", run->deed);

@@ -341,7 +341,7 @@ static void turn(struct sim_gateway *sim) {
     hf_loop_advance(&sim->loop, world, wall_ms(world));
     sim_world_turn(w);
   } else {
-    w->now = hf_time_max(w->now, loop);
+    w->now = loop == HF_TIME_NEVER ? w->now + HF_SECONDS(1) : hf_time_max(w->now, loop);
     hf_loop_run(&sim->loop, w->now, wall_ms(w->now));
   }
 }

@@ -101,7 +101,7 @@ static void check_source(struct sim_ask *ask, const struct told *t, const char *
     check_age(ask, t, text);
   if (recorded)
     sim_check(check, ask->sim->deeds.deed[ask->deed].key[0], "a recorded result without a key", ask->number);
-  if (t->source == HF_SOURCE_LIVE && !t->joined && t->at >= 0)
+  if (t->marked && t->source == HF_SOURCE_LIVE && !t->joined && t->at >= 0)
     sim_check(check, t->at >= ask->started, "an answer from before the call, as live", ask->number);
   if (t->source != HF_SOURCE_LIVE)
     sim_check(check, !has(text, "\"reason\":\"unauthorized\""), "401 or 403 was covered up", ask->number);
