@@ -276,6 +276,40 @@ static void replay__repeats_under_a_key_no_longer_than_the_server_knows_it(void 
   }
 }
 
+static void replay__trusts_no_key_of_the_future(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "order", 1, true, "");
+  letter(0)->first_ms = shop.world.loop.wall_ms + 1; /* of another clock */
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it may have run");
+  assert_int_equal(shop_count(&shop), 1);
+  end(&watcher);
+  shop_close(&shop);
+}
+
+/* So that what becomes of it when the gateway dies says how old the key is. */
+static void replay__an_intent_is_as_old_as_its_key(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply first, second;
+  begin(&shop);
+  const int64_t began_ms = shop.world.loop.wall_ms;
+  const char *key = ",\"dev.holdfast/call\":{\"maxAttempts\":1,\"idempotencyKey\":\"k-1\"}";
+  shop_call(&shop, &shop.ann, &first, "order", "{\"n\":1}", key);
+  upstream_error(upstream_last(shop.upstream), HF_RPC_INVALID_PARAMS, "not now");
+  world_run(&shop.world, HF_SECONDS(600));
+  shop_call(&shop, &shop.ann, &second, "order", "{\"n\":1}", key);
+  assert_int_equal(fake_store_open_intents(&store), 1);
+  assert_int_equal(fake_store_owner_died(&store), 1);
+  assert_int_equal(letter(0)->first_ms, began_ms);
+  reply_deinit(&first);
+  reply_deinit(&second);
+  shop_close(&shop);
+}
+
 /* While it waits for the store the server forgets the key. */
 static void replay__sends_nothing_when_the_key_expires_before_it_is_sent(void **state) {
   (void)state;
@@ -1088,6 +1122,8 @@ int main(void) {
       cmocka_unit_test(replay__repeats_what_may_be_repeated),
       cmocka_unit_test(replay__a_repeat_that_did_not_run_leaves_it_open_whether_it_ran_before),
       cmocka_unit_test(replay__repeats_under_a_key_no_longer_than_the_server_knows_it),
+      cmocka_unit_test(replay__trusts_no_key_of_the_future),
+      cmocka_unit_test(replay__an_intent_is_as_old_as_its_key),
       cmocka_unit_test(replay__sends_nothing_when_the_key_expires_before_it_is_sent),
       cmocka_unit_test(replay__believes_annotations_where_nothing_is_configured),
       cmocka_unit_test(replay__repeats_a_routes_letter_if_all_its_tools_only_read),
