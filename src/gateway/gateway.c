@@ -429,6 +429,24 @@ static bool any_running(struct hf_gateway *gateway) {
   return !hf_list_empty(&gateway->ending);
 }
 
+static struct hf_list *next_call(const struct hf_client *client, struct hf_list *it) {
+  while (it != &client->exchanges && HF_CONTAINER_OF(it, struct hf_exchange, link)->is_check)
+    it = it->next;
+  return it;
+}
+
+/* A call takes its status check with it, which may stand anywhere in the list; what is left then are replays' checks. */
+static void cancel_calls_of_nobody(struct hf_client *nobody) {
+  struct hf_list *it, *tmp;
+  for (it = next_call(nobody, nobody->exchanges.next); it != &nobody->exchanges; it = tmp) {
+    tmp = next_call(nobody, it->next);
+    hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+  }
+  HF_LIST_FOREACH (it, tmp, &nobody->exchanges)
+    if (HF_CONTAINER_OF(it, struct hf_exchange, link)->is_check)
+      hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+}
+
 static void cancel_calls(struct hf_gateway *gateway) {
   struct hf_list *client_it, *client_tmp, *it, *tmp;
   HF_LIST_FOREACH (client_it, client_tmp, &gateway->clients) {
@@ -436,8 +454,7 @@ static void cancel_calls(struct hf_gateway *gateway) {
     HF_LIST_FOREACH (it, tmp, &client->exchanges)
       hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
   }
-  HF_LIST_FOREACH (it, tmp, &gateway->nobody->exchanges)
-    hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
+  cancel_calls_of_nobody(gateway->nobody);
 }
 
 static void end_drain(struct hf_gateway *gateway) {

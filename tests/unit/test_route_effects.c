@@ -280,6 +280,39 @@ static void route_effects__a_call_without_its_client_is_checked_where_it_was_sen
   close_shops(&s);
 }
 
+static void note_drained(void *ctx) {
+  *(bool *)ctx = true;
+}
+
+/* Calls and their checks are in one list, and a call that ends takes its check along. */
+static void route_effects__a_drain_ends_checks_with_their_calls(void **state) {
+  (void)state;
+  struct shops s;
+  struct fake_reply first, second;
+  bool drained = false;
+  open_shops(&s, NULL, SERVERS);
+  call(&s, &first, "east__pay");
+  call(&s, &second, "west__pay");
+  struct hf_attempt_ref *east = sent_to(&s, "east"), *west = sent_to(&s, "west");
+  upstream_handed_over(east);
+  upstream_handed_over(west);
+  client_abandon(&s.ann, &first);
+  client_abandon(&s.ann, &second);
+  upstream_fail(west, HF_EVIDENCE_BROKE);
+  upstream_fail(east, HF_EVIDENCE_BROKE);
+  world_run(&s.world, 0);
+  assert_non_null(strstr(sent_to(&s, "east")->text, "\"name\":\"paid\""));
+  s.settings->limits.drain = HF_MS(1);
+  hf_gateway_drain(s.world.gateway, note_drained, &drained);
+  world_run(&s.world, HF_MS(1));
+  assert_int_equal(s.world.gateway->calls, 0);
+  assert_null(sent_to(&s, "east"));
+  assert_null(sent_to(&s, "west"));
+  reply_deinit(&first);
+  reply_deinit(&second);
+  close_shops(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(route_effects__an_equal_call_joins_whichever_provider_is_first_by_now),
@@ -287,6 +320,7 @@ int main(void) {
       cmocka_unit_test(route_effects__a_place_that_comes_too_late_goes_back_to_who_gave_it),
       cmocka_unit_test(route_effects__a_replay_elsewhere_is_not_disproved_where_the_first_call_went),
       cmocka_unit_test(route_effects__a_call_without_its_client_is_checked_where_it_was_sent),
+      cmocka_unit_test(route_effects__a_drain_ends_checks_with_their_calls),
   };
   return cmocka_run_group_tests_name("route_effects", tests, NULL, NULL);
 }
