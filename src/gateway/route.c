@@ -344,10 +344,11 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
   unsigned count = (unsigned)exchange->target_count;
   unsigned last = (unsigned)(state_of(gateway, route) & STATE_FIRST);
   unsigned preferred = 0;
+  bool by_latency = (enum hf_order)route->order == HF_ORDER_LATENCY;
   for (unsigned i = 0; i < count; i++) {
     const struct hf_target_tool *target = &exchange->targets[i];
     candidates[i].gate = hf_provider_gate(target->instance->provider, target->breaker, gateway->loop->now);
-    candidates[i].latency = hf_provider_tool_latency(target->breaker, 50);
+    candidates[i].latency = by_latency ? hf_provider_tool_latency(target->breaker, 50) : HF_TIME_NEVER;
     candidates[i].weight = target->mapping->weight;
     if (target->server == last)
       preferred = i;
