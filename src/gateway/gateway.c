@@ -100,9 +100,9 @@ static void take_cached(void *ctx, const struct hf_cached *cached) {
 
 static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
   struct hf_gateway *gateway = ctx;
-  if (news == HF_NEWS_RECOVERED)
+  if (news == HF_NEWS_RECOVERED || news == HF_NEWS_LEFT)
     hf_lost_recovered(gateway, letter);
-  if (gateway->hear)
+  if (gateway->hear && news != HF_NEWS_LEFT)
     gateway->hear(gateway->hear_ctx, news, letter);
 }
 

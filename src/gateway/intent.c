@@ -2,6 +2,7 @@
 
 #include "gateway/gateway.h"
 #include "gateway/letter.h"
+#include "gateway/lost.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/trace.h"
@@ -36,7 +37,8 @@ static void on_written(struct hf_store_wait *wait, int error, struct hf_str id) 
   exchange->store_waits = false;
   if (error < 0)
     go_without(exchange, error);
-  hf_pipeline_go_on(exchange);
+  if (hf_lost_meanwhile(exchange) == HF_STAGE_PASS)
+    hf_pipeline_go_on(exchange);
 }
 
 void hf_intent_stop_waiting(struct hf_exchange *exchange) {

@@ -80,6 +80,12 @@ void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *lette
   if (hf_str_equal(letter->executed, HF_STR("no")))
     return;
   struct hf_lost lost = {.fingerprint = letter->fingerprint, .by_death = true, .key_first_ms = letter->first_ms};
+  memcpy(lost.call, letter->call.ptr ? letter->call.ptr : "",
+         letter->call.len < sizeof lost.call ? letter->call.len : 0);
+  const struct hf_lost *known = hf_map_get(&gateway->lost->by_fingerprint, hf_fingerprint_key(&lost.fingerprint));
+  if (known && known->by_death && strcmp(known->call, lost.call) == 0 &&
+      hf_str_equal(letter->id, hf_str_from(known->letter)))
+    return;
   note(gateway, &lost, letter->id, letter->key);
 }
 
@@ -90,7 +96,7 @@ static void forget_repeated(struct hf_exchange *exchange) {
     return;
   struct hf_lost *lost = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
   if (lost && lost->key && hf_str_equal(exchange->key, hf_str_from(lost->key)))
-    forget(calls, lost);
+    lost->over = true;
 }
 
 void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome) {
@@ -112,10 +118,10 @@ static struct hf_lost *find(struct hf_exchange *exchange) {
     return NULL;
   forget_old(gateway->lost, gateway->loop->now);
   struct hf_lost *lost = hf_map_get(&gateway->lost->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
-  if (!lost || exchange->started <= lost->told_at)
-    return lost;
-  forget(gateway->lost, lost);
-  return NULL;
+  if (!lost)
+    return NULL;
+  lost->over |= exchange->started > lost->told_at;
+  return lost->over ? NULL : lost;
 }
 
 const struct hf_lost *hf_lost_find(struct hf_exchange *exchange) {
@@ -131,6 +137,18 @@ static bool is_new(const struct hf_exchange *exchange) {
 static bool is_repeated_safely(const struct hf_exchange *exchange, const struct hf_lost *lost) {
   bool one_server = !exchange->route || exchange->route->provider_count == 1;
   return one_server && lost->key && exchange->key.ptr && hf_str_equal(exchange->key, hf_str_from(lost->key));
+}
+
+/* The next call can go under its key, if this one has another only because it began before that was known. */
+static bool can_be_repeated(const struct hf_exchange *exchange, const struct hf_lost *lost) {
+  bool one_server = !exchange->route || exchange->route->provider_count == 1;
+  int64_t until = lost->key_first_ms + exchange->target->tool->key.ttl / HF_MS(1);
+  return one_server && lost->key && exchange->key.ptr && until > exchange->client->gateway->loop->wall_ms;
+}
+
+enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange) {
+  const struct hf_lost *lost = find(exchange);
+  return lost && !is_repeated_safely(exchange, lost) ? hf_lost_before(exchange) : HF_STAGE_PASS;
 }
 
 enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
@@ -149,7 +167,8 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
     hf_trace_stage(exchange, HF_STR("an equal call was lost and may have run: this one repeats it under its key"));
     return HF_STAGE_PASS; /* it may not get to be sent, and then the next one needs the key as well */
   }
-  lost->told_at = hf_time_min(lost->told_at, gateway->loop->now);
+  if (!can_be_repeated(exchange, lost))
+    lost->told_at = hf_time_min(lost->told_at, gateway->loop->now);
   struct hf_buf text;
   hf_buf_init(&text, LOST_TEXT_MAX);
   (void)hf_buf_printf(&text,

@@ -8,18 +8,21 @@
 #define HF_GATEWAY_LOST_H
 
 #include "base/list.h"
+#include "gateway/outcome.h"
 #include "gateway/stage.h"
 
 enum { HF_LOST_MAX = 1024 }; /* the oldest ones go */
 
-#define HF_LOST_KEPT HF_SECONDS(3600)
+#define HF_LOST_KEPT HF_MS(HF_LEFT_FOR_MS)
 
 struct hf_lost {
   struct hf_list link; /* oldest first */
   struct hf_fingerprint fingerprint;
   hf_time until;
   hf_time told_at; /* HF_TIME_NEVER: nobody has been told */
+  bool over;       /* nobody is told any more; it stays, so that it is not taken for another one */
   bool by_death;   /* a gateway died with it; else its client went away */
+  char call[HF_CALL_ID_MAX];
   char letter[HF_LETTER_ID_MAX];
   char *key; /* idempotency key, owned, or NULL */
   int64_t key_first_ms;
@@ -33,8 +36,11 @@ void hf_lost_calls_free(struct hf_lost_calls *calls); /* accepts NULL */
 enum hf_stage_result hf_lost_before(struct hf_exchange *exchange);
 void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome);
 
-/* The store made a letter of what a dead gateway left. */
+/* The store has a letter of what a dead gateway left. Told again, it changes nothing. */
 void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *letter);
+
+/* Once it is written that the call is about to be sent: then it is certain which gateways are dead. */
+enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange);
 
 /* The lost call that equals this one, or NULL. Borrowed until the loop turns. */
 const struct hf_lost *hf_lost_find(struct hf_exchange *exchange);

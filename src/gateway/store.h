@@ -56,6 +56,8 @@ const char *hf_letter_status_name(enum hf_letter_status status);
 /* The reason of a letter that was made of what a dead gateway left. */
 #define HF_LETTER_GATEWAY_DIED "gateway_died"
 
+enum { HF_LEFT_FOR_MS = 60 * 60 * 1000 }; /* so long equal calls are told of it */
+
 /* A dead letter. Texts are borrowed by whoever gets one; absent ones have no pointer. Times are wall-clock ms. */
 struct hf_letter {
   struct hf_str id;   /* "d-…"; given by the store */
@@ -157,6 +159,7 @@ struct hf_store_query {
 /* What the store tells of its own accord. */
 enum hf_store_news {
   HF_NEWS_RECOVERED,   /* the letter was made of, or given back by, what a dead owner left */
+  HF_NEWS_LEFT,        /* the same, whoever made it, and maybe told before; of the letter without its large parts */
   HF_NEWS_QUARANTINED, /* it came back too often */
   HF_NEWS_EXPIRING,    /* retention removes it within a day */
   HF_NEWS_EXPIRED,     /* retention has removed it */
@@ -168,7 +171,8 @@ typedef void hf_store_news_fn(void *ctx, enum hf_store_news news, const struct h
 struct hf_store;
 
 struct hf_store_ops {
-  /* Writes an intent, so that it survives the death of this process (not of the machine). */
+  /* Writes an intent, so that it survives the death of this process (not of the machine). Before the answer comes
+   * HF_NEWS_LEFT, if an equal call was left by an owner that is dead by now. */
   void (*intend)(struct hf_store *store, const struct hf_intent *intent, struct hf_store_wait *wait);
 
   /* The intent is over, and there is no letter for it. Nobody waits. */
@@ -203,7 +207,8 @@ struct hf_store_ops {
   /* What was stored before, once at the start, before any call: keys that have not expired, and cached answers. */
   void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
 
-  /* Tells of its letters from now on, beginning with those that were recovered when it was opened. */
+  /* Tells of its letters from now on, beginning with those that were recovered when it was opened, or not long before.
+   */
   void (*watch)(struct hf_store *store, hf_store_news_fn *news, void *ctx);
 
   /* How it is, as last known: never waits. */

@@ -61,6 +61,11 @@ int hf_database_find(struct hf_database *database, const struct hf_letter_filter
                      size_t *ret_count);
 int hf_database_letter(struct hf_database *database, int64_t row, hf_letter_fn *letter, void *ctx);
 
+/* The newest letters since then of what dead owners left, which may have run and wait: of equal calls, or, if
+ * `fingerprint` is NULL, of all, 256 at most. `ret_rows` is owned. */
+int hf_database_left(struct hf_database *database, const struct hf_fingerprint *fingerprint, int64_t since_ms,
+                     int64_t **ret_rows, size_t *ret_count);
+
 /* What has not expired. */
 int hf_database_keys(struct hf_database *database, int64_t now_ms, hf_keyed_fn *keyed, void *ctx);
 int hf_database_cached(struct hf_database *database, int64_t now_ms, hf_cached_fn *cached, void *ctx);

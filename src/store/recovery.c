@@ -147,6 +147,16 @@ int hf_database_recover_owner(struct hf_database *database, const char *owner, i
   return hf_database_run(database, s);
 }
 
+int hf_database_left(struct hf_database *database, const struct hf_fingerprint *fingerprint, int64_t since_ms,
+                     int64_t **ret_rows, size_t *ret_count) {
+  sqlite3_stmt *s = hf_database_statement(database, fingerprint ? HF_SQL_LETTER_LEFT : HF_SQL_LETTERS_LEFT);
+  if (s)
+    (void)sqlite3_bind_int64(s, 1, since_ms);
+  if (fingerprint)
+    hf_bind_fingerprint(s, 2, fingerprint);
+  return hf_database_rows(database, s, ret_rows, ret_count);
+}
+
 /* Who of the others is dead? Returns how many of `owners` are set, or an error. */
 static int find_dead(struct hf_database *database, char owners[OWNERS_AT_ONCE][HF_OWNER_ID_LEN + 1]) {
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_OWNER_LIST);

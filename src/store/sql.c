@@ -2,6 +2,8 @@
  * replaying, 4 quarantined. What may be large stands last in a table, so that a search need not read past it. */
 #include "store/sql.h"
 
+#include "gateway/store.h"
+
 const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
     "CREATE TABLE owners (id TEXT PRIMARY KEY NOT NULL, pid INTEGER NOT NULL, since_ms INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE intents (call TEXT PRIMARY KEY NOT NULL, owner TEXT NOT NULL, priority INTEGER NOT NULL,"
@@ -37,6 +39,9 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
   "id, status, executed, priority, first_ms, last_ms, count, replays, redacted, announced_ms, fingerprint, call,"      \
   " principal, tool, route, providers, reason, ending, schema, key, trace_id"
 #define LETTER_LARGE ", arguments, attempts, result, history"
+
+#define LEFT_AND_WAITS                                                                                                 \
+  " status IN (0, 4) AND executed > 0 AND reason = '" HF_LETTER_GATEWAY_DIED "' ORDER BY last_ms DESC LIMIT 256"
 
 /* The last 100 entries are enough to understand a letter. */
 #define HISTORY_WITH(entry)                                                                                            \
@@ -96,6 +101,8 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
         " WHERE last_ms BETWEEN ?1 AND ?2 AND (?3 < 0 OR status = ?3) ORDER BY last_ms DESC, rowid DESC",
     [HF_SQL_LETTER_OF_ID] = "SELECT rowid, status, owner, returns, replays, call = ?2 FROM letters WHERE id = ?1",
     [HF_SQL_LETTER_OF_REPLAY] = "SELECT rowid FROM letters WHERE owner = ?1 AND call = ?2 AND status = 1",
+    [HF_SQL_LETTER_LEFT] = "SELECT rowid FROM letters WHERE last_ms > ?1 AND fingerprint = ?2 AND" LEFT_AND_WAITS,
+    [HF_SQL_LETTERS_LEFT] = "SELECT rowid FROM letters WHERE last_ms > ?1 AND" LEFT_AND_WAITS,
     [HF_SQL_LETTER_OF_FINGERPRINT] = "SELECT rowid, status FROM letters WHERE fingerprint = ?1 AND status IN (0, 4)"
                                      " ORDER BY last_ms DESC LIMIT 1",
     [HF_SQL_LETTER_OF_OWNER] = "SELECT rowid FROM letters WHERE owner = ?1 AND status = 1",

@@ -209,7 +209,17 @@ static void deliver_letters(struct disk_store *store, struct hf_task *task) {
   }
 }
 
-static void deliver_done(struct hf_task *task) {
+static void deliver_left(struct disk_store *store, struct hf_task *task) {
+  while (store->tell && !hf_list_empty(&task->letters)) {
+    struct hf_task *letter = first(&task->letters);
+    hf_list_remove(&letter->link);
+    store->tell(store->tell_ctx, letter->news, letter->subject);
+    hf_task_free(letter);
+  }
+}
+
+static void deliver_done(struct disk_store *store, struct hf_task *task) {
+  deliver_left(store, task);
   struct hf_store_wait *wait = task->waiter;
   if (wait) {
     wait->impl = NULL;
@@ -230,7 +240,7 @@ static bool deliver_one(struct disk_store *store) {
     store->tell(store->tell_ctx, task->news, task->subject);
     hf_task_free(task);
   } else {
-    deliver_done(task);
+    deliver_done(store, task);
   }
   return true;
 }

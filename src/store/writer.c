@@ -3,6 +3,7 @@
  * load at the start. */
 #include "store/writer.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #include <assert.h>
@@ -43,10 +44,38 @@ static bool is_write(const struct hf_task *task) {
   return task->kind <= HF_TASK_KEEP;
 }
 
+static void add_left(void *ctx, const struct hf_letter *letter) {
+  struct hf_list *letters = ctx;
+  struct hf_letter small = *letter;
+  small.arguments = small.attempts = small.result = small.history = (struct hf_str){NULL, 0};
+  struct hf_task *task = hf_task_new(HF_TASK_LETTER, &small);
+  if (!task)
+    return;
+  task->news = HF_NEWS_LEFT;
+  hf_list_push_back(letters, &task->link);
+}
+
+/* What dead owners left not long ago: of calls that equal this one, or of all. Without memory it is not told. */
+static void find_left(struct hf_database *database, const struct hf_fingerprint *fingerprint, struct hf_list *letters) {
+  HF_CLEANUP_FREE int64_t *rows = NULL;
+  size_t count = 0;
+  int r = hf_database_left(database, fingerprint, hf_clock_wall_ms() - HF_LEFT_FOR_MS, &rows, &count);
+  for (size_t i = 0; i < count && r == 0; i++)
+    (void)hf_database_letter(database, rows[i], add_left, letters);
+}
+
+static int intend(struct hf_database *database, struct hf_task *task) {
+  const struct hf_intent *intent = task->subject;
+  int r = hf_database_intend(database, intent);
+  if (r == 0 && hf_list_empty(&task->letters))
+    find_left(database, &intent->fingerprint, &task->letters);
+  return r;
+}
+
 static int apply(struct hf_database *database, struct hf_task *task) {
   switch (task->kind) {
   case HF_TASK_INTEND:
-    return hf_database_intend(database, task->subject);
+    return intend(database, task);
   case HF_TASK_SETTLE:
     return hf_database_settle(database, *(const struct hf_str *)task->subject);
   case HF_TASK_BURY:
@@ -95,10 +124,14 @@ static int write_once(struct hf_writer *writer, struct hf_task *const *tasks, si
 static void write_group(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
   struct hf_task *group[GROUP_MAX];
   size_t group_count = 0;
+  bool any_intent = false;
   do {
     group[group_count] = first(tasks);
+    any_intent |= group[group_count]->kind == HF_TASK_INTEND;
     hf_list_remove(&group[group_count++]->link);
   } while (group_count < GROUP_MAX && !hf_list_empty(tasks) && is_write(first(tasks)));
+  if (any_intent)
+    (void)hf_database_recover(writer->database, hf_clock_wall_ms()); /* who dies later is not known to anybody yet */
   int r = write_once(writer, group, group_count);
   const bool alone = (r == HF_ERR_FULL || r == HF_ERR_NOMEM) && group_count > 1;
   for (size_t i = 0; i < group_count; i++) {
@@ -355,6 +388,7 @@ int hf_writer_start(struct hf_writer *writer, const struct hf_writer_options *op
   }
   writer->error = hf_database_recover(writer->database, hf_clock_wall_ms());
   hf_database_news(writer->database, add_news, writer);
+  find_left(writer->database, NULL, &writer->made);
   const hf_time now = hf_clock_now();
   writer->next_look = now + writer->look_every;
   writer->next_sweep = now; /* short-lived gateways remove what is too old, too */

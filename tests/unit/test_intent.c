@@ -201,6 +201,63 @@ static void intent__a_lost_call_with_a_key_is_repeated_under_it(void **state) {
   shop_close(&shop);
 }
 
+/* While this gateway runs another one died, which the store tells with the answer to an equal call's intent. */
+static void tell_left(struct shop *shop, const char *call, const char *key) {
+  const struct hf_letter letter = {
+      .id = HF_STR("d-9"),
+      .call = hf_str_from(call),
+      .executed = HF_STR("maybe"),
+      .key = key ? hf_str_from(key) : (struct hf_str){NULL, 0},
+      .fingerprint = store.intents[0].fingerprint,
+      .first_ms = shop->world.loop.wall_ms,
+  };
+  store.news(store.news_ctx, HF_NEWS_LEFT, &letter);
+  fake_store_answer(&store);
+}
+
+static void intent__what_is_found_while_it_is_written_keeps_it_from_being_sent(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  for (unsigned sent = 0; sent < 3; sent++) {
+    shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":1}", "");
+    tell_left(&shop, sent < 2 ? "c-1" : "c-2", NULL); /* the first one twice: whoever was told of it means it */
+    assert_int_equal(shop_count(&shop), sent > 0);
+    if (sent == 1)
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("paid"));
+    else
+      assert_non_null(strstr(reply.answer, "This call was not sent"));
+    assert_int_equal(fake_store_open_intents(&store), 0);
+    reply_deinit(&reply);
+    world_run(&shop.world, HF_MS(1));
+  }
+  shop_close(&shop);
+}
+
+static void intent__what_is_found_while_it_is_written_is_repeated_under_its_key(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char key[64];
+  begin(&shop);
+  store.slow = true;
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  tell_left(&shop, "c-1", "left"); /* it has another key by now */
+  assert_int_equal(shop_count(&shop), 0);
+  assert_non_null(strstr(reply.answer, "make this very call again: then it is sent"));
+  reply_deinit(&reply);
+  world_run(&shop.world, HF_MS(1));
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  tell_left(&shop, "c-1", "left");
+  shop_key_sent(upstream_last(shop.upstream), key);
+  assert_string_equal(key, "left");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void intent__a_key_that_the_server_has_forgotten_repeats_nothing(void **state) {
   (void)state;
   struct shop shop;
@@ -347,6 +404,8 @@ int main(void) {
       cmocka_unit_test(intent__of_a_call_that_was_taken_back_is_settled),
       cmocka_unit_test(intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost),
       cmocka_unit_test(intent__a_lost_call_with_a_key_is_repeated_under_it),
+      cmocka_unit_test(intent__what_is_found_while_it_is_written_keeps_it_from_being_sent),
+      cmocka_unit_test(intent__what_is_found_while_it_is_written_is_repeated_under_its_key),
       cmocka_unit_test(intent__a_key_that_the_server_has_forgotten_repeats_nothing),
       cmocka_unit_test(intent__a_call_with_its_callers_key_needs_no_warning),
       cmocka_unit_test(intent__a_lost_call_is_remembered_for_an_hour),

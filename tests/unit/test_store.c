@@ -453,6 +453,54 @@ static void store__tells_what_a_dead_gateway_left(void **state) {
   world_deinit(&world);
 }
 
+static void store__an_intent_is_told_what_equals_it(void **state) {
+  (void)state;
+  struct world world;
+  const struct hf_store_settings settings = settings_of(10);
+  world_init(&world, &(struct hf_store_options){.settings = &settings, .look_every = HF_SECONDS(1000)});
+  struct hf_database *died = open_with(world.path, &settings, true);
+  struct hf_database *tidies = open_with(world.path, &settings, true);
+  const struct hf_intent left[] = {intent_of(1, "call-1"), intent_of(2, "call-2")};
+  assert_int_equal(ALONE(died, hf_database_intend(died, &left[0])), 0);
+  ops_of(&world)->watch(world.store, on_news, &world);
+  hf_database_close(died);
+  const unsigned known[] = {0, 1, 1}; /* of another call; of an equal one; a little later */
+  for (unsigned i = 0; i < 3; i++) {
+    struct waiter waiter = waiter_of(&world);
+    char call[16];
+    assert_true(snprintf(call, sizeof call, "own-%u", i) > 0);
+    const struct hf_intent own = intent_of(i == 0 ? 7 : 1, call);
+    world.news[HF_NEWS_LEFT] = 0;
+    ops_of(&world)->intend(world.store, &own, &waiter.wait);
+    RUN_UNTIL(&world, waiter.order);
+    assert_int_equal(world.news[HF_NEWS_LEFT], known[i]);
+    ops_of(&world)->settle(world.store, own.call);
+  }
+  assert_int_equal(ALONE(tidies, hf_database_intend(tidies, &left[1])), 0);
+  hf_database_close(tidies);
+  struct hf_database *line = open_with(world.path, &settings, false); /* the command line finds it first */
+  assert_int_equal(hf_database_recover(line, hf_clock_wall_ms()), 0);
+  hf_database_close(line);
+  struct waiter waiter = waiter_of(&world);
+  const struct hf_intent own = intent_of(2, "own-3");
+  ops_of(&world)->intend(world.store, &own, &waiter.wait);
+  RUN_UNTIL(&world, waiter.order);
+  assert_int_equal(world.news[HF_NEWS_LEFT], 2);
+
+  hf_store_free(world.store); /* with its own intent open */
+  const struct hf_store_options options = {
+      .uv = &world.uv, .loop = &world.loop, .path = world.path, .settings = &settings};
+  for (unsigned i = 0; i < 2; i++) { /* a later start is told as well */
+    assert_int_equal(hf_store_new(&options, &world.store, NULL), 0);
+    world.news[HF_NEWS_LEFT] = 0;
+    ops_of(&world)->watch(world.store, on_news, &world);
+    RUN_UNTIL(&world, world.news[HF_NEWS_LEFT] == 2);
+    if (i == 0)
+      hf_store_free(world.store);
+  }
+  world_deinit(&world);
+}
+
 /* Nobody watches: the letters are there all the same. */
 static void store__news_that_wait_are_bounded(void **state) {
   (void)state;
@@ -565,6 +613,7 @@ int main(void) {
       cmocka_unit_test(store__a_query_may_be_forgotten_in_its_middle),
       cmocka_unit_test(store__what_was_stored_is_there_at_the_next_start),
       cmocka_unit_test(store__tells_what_a_dead_gateway_left),
+      cmocka_unit_test(store__an_intent_is_told_what_equals_it),
       cmocka_unit_test(store__news_that_wait_are_bounded),
       cmocka_unit_test(store__retention_and_quarantine_are_told),
       cmocka_unit_test(store__counts_what_others_write_too),

@@ -690,6 +690,32 @@ await test('an alert reaches a webhook, signed, and a command', async (t) => {
   await eventually(() => kinds().has('depth') && kinds().has('age'), 'depth and age', 30000);
 }, { timeoutMs: 45000 });
 
+await test('whoever notices first that a gateway died, an equal call is told of it at every other', async (t) => {
+  const { defer } = t;
+  const [state, ledger] = [scratch(defer), path.join(scratch(defer), 'ledger')];
+  const config = { mcpServers: { shop: { command: chaos, args: ['--stdio', '--ledger', ledger] } } };
+  const start = () => serve(config, { defer, args: ['--state', state] });
+  const charge = async ({ address }, key) =>
+    (await run(state, ['call', 'shop__charge', JSON.stringify({ key, _fault: 'delay:60000' }), '--control', address], { code: null })).out;
+  const told = /This call was not sent: an equal one was in flight when an earlier gateway died/;
+  const other = await start();
+  for (const [key, notice] of [
+    ['nobody', () => {}],
+    ['command-line', () => run(state, ['dlq', 'list', '--state', state])],
+    ['restarted', async () => (await start()).stop()],
+  ]) {
+    const dying = await start();
+    const unheard = charge({ address: path.join(dying.dir, 'holdfast/control.sock') }, key);
+    await eventually(() => executions(ledger, 'charge', key) === 1, 'the call');
+    await dying.stop('SIGKILL');
+    await unheard;
+    await notice();
+    for (const gateway of [other, await start()])
+      assert.match(await charge({ address: path.join(gateway.dir, 'holdfast/control.sock') }, key), told, key);
+    assert.strictEqual(executions(ledger, 'charge', key), 1);
+  }
+}, { timeoutMs: 60000 });
+
 await test('where files may hardly grow, calls are answered all the same', async ({ defer }) => {
   const dir = scratch(defer);
   const ask = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
