@@ -1737,6 +1737,47 @@ static void call__longest_list_of_actions_fits(void **state) {
   assert_true(f.acts.len <= HF_CALL_ACTIONS_MAX - 2);
 }
 
+static void call__hands_a_permit_back_as_it_came_and_to_whom_it_came_from(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  struct fixture f;
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  assert_at(&f, 0, HF_CALL_ACQUIRE, 1);
+  f.call.waiter.queued = false; /* answered: the event is on its way */
+  cancel(&f, 1);
+  ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_FINISH);
+  struct hf_call_event event = {.kind = HF_CALL_PERMIT_GRANTED};
+  event.granted.permit = (struct hf_permit){.holds_slot = true, .tool_generation = 5};
+  step(&f, event, 2);
+  assert_at(&f, 0, HF_CALL_REPORT, 1);
+  assert_int_equal(report(&f, 0)->permit.tool_generation, 5);
+  assert_int_equal(report(&f, 0)->retry_after, -1);
+  assert_int_equal(report(&f, 0)->latency, -1);
+}
+
+static void call__reports_of_failures_have_no_latency(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  faulted(&f, 0, http(500, -1), HF_SECONDS(1));
+  assert_int_equal(report(&f, 0)->latency, -1);
+  assert_true(report(&f, 0)->deferred);
+  struct hf_call_target target;
+  struct hf_call_options o = keyed(&target, HF_SECONDS(10));
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(1));
+  timer(&f, HF_SECONDS(2));
+  grant(&f, HF_SECONDS(9));
+  timer(&f, HF_SECONDS(10)); /* not out yet, and the key is forgotten */
+  assert_at(&f, 0, HF_CALL_ABORT_ATTEMPT, 0);
+  assert_int_equal(report(&f, 1)->latency, -1);
+  assert_int_equal(report(&f, 1)->blame, HF_BLAME_NOBODY);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -1813,6 +1854,8 @@ int main(void) {
       cmocka_unit_test(call__cancel_ends_a_check_and_what_comes_after_it),
       cmocka_unit_test(call__priority_goes_into_the_queue),
       cmocka_unit_test(call__longest_list_of_actions_fits),
+      cmocka_unit_test(call__hands_a_permit_back_as_it_came_and_to_whom_it_came_from),
+      cmocka_unit_test(call__reports_of_failures_have_no_latency),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

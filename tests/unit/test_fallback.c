@@ -197,12 +197,37 @@ static void fallback__goes_back_to_the_preferred_one_when_its_breaker_closes(voi
     hf_provider_unref(route.providers[i]);
 }
 
+/* The greatest numbers that explore: they draw the last of those there are. */
+static void fallback__explores_those_that_are_not_known(void **state) {
+  (void)state;
+  static const uint64_t last = UINT64_MAX / 20 * 20;
+  static const struct row rows[] = {
+      {HF_ORDER_LATENCY, 0, 19, {{PASS, 100, 1}, {PASS, NEVER, 1}}, 2, {0, 1}, 0},
+      {HF_ORDER_LATENCY, 0, 20, {{PASS, 100, 1}, {PASS, NEVER, 1}}, 2, {1, 0}, 0},
+      {HF_ORDER_LATENCY, 0, 21, {{PASS, 100, 1}, {PASS, NEVER, 1}}, 2, {0, 1}, 0},
+      {HF_ORDER_LATENCY, 0, last, {{PASS, 100, 1}, {PASS, NEVER, 1}, {PASS, NEVER, 1}}, 3, {2, 0, 1}, 0},
+      {HF_ORDER_LATENCY, 0, EXPLORE, {{PASS, 100, 1}, {PASS, NEVER, 1}, {PASS, NEVER, 1}}, 3, {1, 0, 2}, 0},
+      {HF_ORDER_LATENCY, 0, last, {{PASS, 100, 1}, {PASS, 200, 1}, {PASS, 300, 1}}, 3, {2, 0, 1}, 0},
+      {HF_ORDER_LATENCY, 0, last, {{PASS, 100, 1}, {PROBE, 200, 1}, {PASS, 300, 1}}, 3, {1, 0, 2}, 0},
+      {HF_ORDER_LATENCY, 0, EXPLORE, {{PROBE, 100, 1}, {PASS, 200, 1}, {PASS, NEVER, 1}}, 3, {2, 0, 1}, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const struct row *row = &rows[i];
+    unsigned order[4];
+    unsigned preferred = hf_fallback_order(row->order, row->candidates, row->count, row->preferred, row->random, order);
+    assert_int_equal(preferred, row->then_preferred);
+    for (unsigned j = 0; j < row->count; j++)
+      assert_int_equal(order[j], row->expected[j]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fallback__orders),
       cmocka_unit_test(fallback__splits_by_weight),
       cmocka_unit_test(fallback__explores_a_small_share),
       cmocka_unit_test(fallback__goes_back_to_the_preferred_one_when_its_breaker_closes),
+      cmocka_unit_test(fallback__explores_those_that_are_not_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

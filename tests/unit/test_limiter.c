@@ -187,6 +187,112 @@ static void limiter__what_started_before_the_window_says_nothing_of_it(void **st
   assert_int_equal(hf_limiter_limit(&l), 16);
 }
 
+/* No look before it has run for half a minute. */
+static struct hf_limiter measured(void) {
+  struct hf_limiter l;
+  hf_limiter_init(&l, &(struct hf_limiter_options){.max = 1000, .tolerance_percent = 150});
+  l.checked_at = 0;
+  return l;
+}
+
+static void end_calls(struct hf_limiter *l, unsigned count, hf_time latency, unsigned in_flight, hf_time now) {
+  const struct hf_limiter_sample sample = {
+      .started = l->since, .latency = latency, .failed = latency < 0, .in_flight = in_flight};
+  for (unsigned i = 0; i < count; i++)
+    hf_limiter_record(l, &sample, now);
+}
+
+enum { FAILED = -1 };
+
+static void limiter__moves_by_its_formula(void **state) {
+  (void)state;
+  struct hf_limiter l = measured();
+  assert_int_equal(l.limit, 16000);
+  end_calls(&l, 8, HF_MS(100), 16, 1);
+  assert_int_equal(l.limit, 17000); /* as usual: half of the root further, by half */
+  end_calls(&l, 8, HF_MS(300), 17, 2);
+  assert_int_equal(l.limit, 13780); /* three times as long, where one and a half is tolerated */
+  end_calls(&l, 4, HF_MS(100), 13, 3);
+  end_calls(&l, 4, FAILED, 13, 3);
+  assert_int_equal(l.limit, 12985); /* half of them failed: a quarter less */
+  end_calls(&l, 8, FAILED, 12, 4);
+  assert_int_equal(l.limit, 10639);
+  end_calls(&l, 8, HF_SECONDS(1), 10, 5);
+  assert_int_equal(l.limit, 8794); /* never less than half at once */
+  end_calls(&l, 7, HF_MS(200), 8, 6);
+  end_calls(&l, 1, HF_MS(200) + 100, 8, 6);
+  assert_int_equal(l.limit, 8431);
+}
+
+static void limiter__learns_what_is_usual_while_there_is_little_to_do(void **state) {
+  (void)state;
+  struct hf_limiter l = measured();
+  end_calls(&l, 1, HF_MS(100), 1, 0);
+  assert_int_equal(l.usual, HF_MS(100));
+  end_calls(&l, 1, HF_MS(180), 8, 0); /* half of what may be in flight is little */
+  assert_int_equal(l.usual, HF_MS(110));
+  end_calls(&l, 6, HF_MS(110), 8, 0);
+  assert_int_equal(l.limit, 16000);
+  end_calls(&l, 1, HF_MS(500), 9, 0);
+  assert_int_equal(l.usual, HF_MS(110));
+  l = measured();
+  end_calls(&l, 2, 0, 1, 0);
+  assert_int_equal(l.usual, 1);
+  l = measured();
+  end_calls(&l, 2, HF_SECONDS(25 * 3600), 1, 0);
+  assert_int_equal(l.usual, HF_SECONDS(24 * 3600));
+}
+
+static void limiter__windows_are_half_as_long_as_the_limit_within_bounds(void **state) {
+  (void)state;
+  static const struct {
+    int64_t limit;
+    unsigned ends;
+  } rows[] = {{1000, 8}, {16000, 8}, {18000, 9}, {40000, 20}, {126000, 63}, {128000, 64}, {130000, 64}, {999000, 64}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_limiter l = measured();
+    l.limit = rows[i].limit;
+    end_calls(&l, rows[i].ends - 1, HF_MS(100), 1000, 7);
+    assert_int_equal(l.since, 0);
+    end_calls(&l, 1, HF_MS(100), 1000, 7);
+    assert_int_equal(l.since, 7);
+    assert_int_equal(l.answers, 0);
+  }
+}
+
+static void crowded_window(struct hf_limiter *l, hf_time now) {
+  end_calls(l, 64, HF_MS(100), 1000, now);
+}
+
+static void limiter__looks_no_more_often_than_it_may(void **state) {
+  (void)state;
+  struct hf_limiter l = measured();
+  l.limit = 400000;
+  crowded_window(&l, HF_SECONDS(30) - 1);
+  assert_int_equal(l.before, 0);
+  crowded_window(&l, HF_SECONDS(30));
+  assert_true(l.before > 400000);
+  assert_int_equal(l.limit, l.before / 4);
+  int64_t before = l.before;
+  end_calls(&l, (unsigned)(l.limit / 2000), HF_MS(100), 1, HF_SECONDS(40)); /* it took ten seconds */
+  assert_int_equal(l.before, 0);
+  assert_int_equal(l.limit, before);
+  crowded_window(&l, HF_SECONDS(40 + 160) - 1);
+  assert_int_equal(l.before, 0);
+  crowded_window(&l, HF_SECONDS(40 + 160));
+  assert_true(l.before > 0);
+}
+
+static void limiter__need_not_look_where_there_was_little_to_do(void **state) {
+  (void)state;
+  struct hf_limiter l = measured();
+  end_calls(&l, 8, HF_MS(100), 1, HF_SECONDS(100));
+  end_calls(&l, 8, HF_MS(100), 16, HF_SECONDS(130) - 1);
+  assert_int_equal(l.before, 0);
+  end_calls(&l, 8, HF_MS(100), 17, HF_SECONDS(130));
+  assert_true(l.before > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(limiter__starts_low_and_within_its_bound),
@@ -200,6 +306,11 @@ int main(void) {
       cmocka_unit_test(limiter__moves_only_when_it_is_used),
       cmocka_unit_test(limiter__slower_answers_to_few_calls_are_not_of_their_making),
       cmocka_unit_test(limiter__what_started_before_the_window_says_nothing_of_it),
+      cmocka_unit_test(limiter__moves_by_its_formula),
+      cmocka_unit_test(limiter__learns_what_is_usual_while_there_is_little_to_do),
+      cmocka_unit_test(limiter__windows_are_half_as_long_as_the_limit_within_bounds),
+      cmocka_unit_test(limiter__looks_no_more_often_than_it_may),
+      cmocka_unit_test(limiter__need_not_look_where_there_was_little_to_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
