@@ -23,6 +23,8 @@ struct hf_retry_options {
   unsigned attempts; /* the most, the first included; at least 1 */
   hf_time base;      /* the bound of the first pause */
   hf_time max;       /* the bound of any pause */
+  hf_time patience;  /* from the start of the call: until then a server that cannot be reached is tried again without
+                        that counting as an attempt, if there are to be several; 0: each one counts */
   enum hf_retry_jitter jitter;
 };
 

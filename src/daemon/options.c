@@ -172,6 +172,10 @@ static const struct hf_option options[] = {
      .min = "1ms", .max = "10m", .help = "bound of the first pause; it doubles with each further one"},
     {POLICY(retry.max), .path = "retry.max", .type = HF_OPTION_DURATION, .value = {"4s", "4s", "2s"}, .min = "1ms",
      .max = "1h", .help = "bound of any pause"},
+    {POLICY(retry.patience), .path = "retry.patience", .type = HF_OPTION_DURATION, .value = SAME("30s"), .min = "0",
+     .max = "1h",
+     .help =
+         "how long a server that cannot be reached is waited for, beyond `attempts` (if more than 1); 0: not at all"},
     {POLICY(retry.jitter), .path = "retry.jitter", .type = HF_OPTION_CHOICE, .value = SAME("full"),
      .choices = "full|none",
      .help = "a pause is any time up to its bound, so that callers come back apart, or the bound itself"},

@@ -265,14 +265,11 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
   hf_ending_finish(call, out);
 }
 
-/* An outage that is over within this time is waited out. */
-static const hf_time PATIENCE = HF_SECONDS(30);
-
 /* A server that cannot be reached is waited for, if nobody else can answer: nothing was sent, so nothing is used up.
  * One attempt means one, though. */
 static bool waits_outage_out(const struct hf_call *call, enum hf_fault fault) {
   return (fault == HF_FAULT_UNREACHABLE || fault == HF_FAULT_NOT_SENT) && call->retry.attempts > 1 &&
-         call->now - call->started < PATIENCE && hf_chain_next(call) == call->target_count;
+         call->now - call->started < call->retry.patience && hf_chain_next(call) == call->target_count;
 }
 
 static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const struct hf_verdict_row *row,

@@ -60,6 +60,7 @@ static bool fill_server(struct hf_settings *settings, const struct sim_gateway_o
   if (o->chain.on && o->chain.standby[number] >= 0)
     ret_server->standby = hf_str_from(sim_server_name((unsigned)o->chain.standby[number]));
   ret_server->policy.retry.attempts = o->attempts;
+  ret_server->policy.retry.patience = HF_SECONDS(30);
   ret_server->policy.timeout.deadline = o->deadline;
   ret_server->policy.breaker.failures = o->provider.breaker.failures;
   ret_server->transient_errors.item = hf_arena_alloc(&settings->arena, sizeof *ret_server->transient_errors.item);
@@ -93,6 +94,7 @@ static struct hf_settings *make_settings(const struct sim_gateway_options *o) {
                                         .traces = 16};
   struct hf_policy policy = {HF_TIMEOUT_OPTIONS_INIT, HF_RETRY_OPTIONS_INIT, HF_BREAKER_OPTIONS_INIT};
   policy.retry.attempts = o->attempts;
+  policy.retry.patience = HF_SECONDS(30);
   policy.timeout.deadline = o->deadline;
   if (good && o->chain.on)
     good = sim_chain_fill(settings, &o->chain, o->present, o->servers, &policy);

@@ -92,7 +92,8 @@ static void check_attempts(struct sim_call *c, const struct hf_call_action *acti
   }
   /* Each try may have its hedge. */
   unsigned tries = c->route[at].target.hedged ? 2 : 1;
-  unsigned counted = c->call.retry.attempts > 1 ? c->whole_at[at] : c->sent_to[at];
+  bool patient = c->call.retry.attempts > 1 && c->call.retry.patience > 0;
+  unsigned counted = patient ? c->whole_at[at] : c->sent_to[at];
   sim_check(check, counted < c->call.retry.attempts * tries, "more attempts than allowed", c->number);
   sim_check(check, !o->hints.max_attempts || sent < o->hints.max_attempts, "more attempts than hinted", c->number);
   sim_check(check, at == 0 || !o->hints.stay, "it did not stay", c->number);

@@ -35,6 +35,7 @@ static void configure(struct sim_kernel *k, struct sim_world *w) {
   k->call_options.timeout = (struct hf_timeout_options)HF_TIMEOUT_OPTIONS_INIT;
   k->call_options.retry = (struct hf_retry_options)HF_RETRY_OPTIONS_INIT;
   k->call_options.retry.attempts = between(w, 1, 6);
+  k->call_options.retry.patience = sim_world_chance(w, 50) ? HF_SECONDS(30) : 0;
   if (sim_world_chance(w, 50))
     k->provider_options.max_concurrent = between(w, 1, 8);
   if (sim_world_chance(w, 30))

@@ -526,6 +526,7 @@ static void call__server_that_is_not_there_is_waited_for(void **state) {
   (void)state;
   struct fixture f;
   struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+  o.retry.patience = HF_SECONDS(50);
   o.retry.attempts = 2;
   start_with(&f, &o);
   hf_time now = 0;
