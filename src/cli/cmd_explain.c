@@ -166,6 +166,9 @@ static bool is_call_id(struct hf_str id) {
 
 int hf_cmd_explain(const struct hf_args *args) {
   struct search search = {.call = hf_str_from(args->rest[0]), .json = (args->flags & HF_FLAG_JSON) != 0};
+  if (hf_str_starts(search.call, HF_STR("d-")))
+    return hf_complain(HF_EXIT_USAGE, "explain: '%.60s' is a dead letter: `holdfast dlq show %.60s` tells its call",
+                       args->rest[0], args->rest[0]);
   if (!is_call_id(search.call))
     return hf_complain(HF_EXIT_USAGE,
                        "explain: '%.60s' is no id of a call; they look like c-1a2b3c, and stand in the log "

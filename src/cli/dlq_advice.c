@@ -18,8 +18,8 @@ static const struct {
     ROW("session_lost", "The server forgot the session and a new one did not help: restart it, then replay."),
     ROW("not_sent", "The connection broke before the request was out: replay; if it comes again, look at the network "
                     "in between."),
-    ROW("connection_lost", "The answer was lost on its way: find out whether the call took effect (or configure "
-                           "`reconcile` and replay with --reconcile) before it is repeated."),
+    ROW("connection_lost", "The answer was lost on its way: find out whether the call took effect before it is "
+                           "repeated; --reconcile does it, if `reconcile` is configured for the tool."),
     ROW("timed_out", "The server took longer than `timeout` allows: give slow tools a policy of their own, and find "
                      "out whether the call took effect before it is repeated."),
     ROW("rate_limited", "The server takes fewer calls than it gets: replay slowly (--rate), and lower `concurrency`."),

@@ -205,7 +205,9 @@ static int show_one(struct hf_dlq *dlq, const char *id, struct show *show) {
   if (r == 0 && count)
     return HF_EXIT_GOOD;
   return hf_complain(HF_EXIT_FAILED,
-                     "there is no letter '%.60s'; `holdfast dlq list --status any` shows which there are", id);
+                     "there is no letter '%.60s'; `holdfast dlq list --status any` shows which there are (with --state "
+                     "DIR, if the gateway was started so)",
+                     id);
 }
 
 int hf_dlq_show(const struct hf_args *args) {
