@@ -84,8 +84,8 @@ static int write_sentence(const struct hf_alerts *alerts, enum kind kind, const 
     r = hf_buf_printf(out, "dead letter %s of '%s' will be removed within a day", one->id, one->tool);
     break;
   case DEPTH:
-    r = hf_buf_printf(out, "%" PRIu64 " dead letters wait; the limit is %u", stats->depth[HF_LETTER_DEAD],
-                      alerts->depth);
+    r = hf_buf_printf(out, "%" PRIu64 " dead letter%s; the limit is %u", stats->depth[HF_LETTER_DEAD],
+                      stats->depth[HF_LETTER_DEAD] == 1 ? " waits" : "s wait", alerts->depth);
     break;
   case AGE:
     r = hf_buf_printf(out, "the oldest dead letter waits for longer than %s", hf_duration_print(alerts->age, age));

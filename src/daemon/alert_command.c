@@ -111,8 +111,9 @@ static void start(struct hf_alert_command *command, struct run *run) {
   hf_list_push_back(&command->runs, &run->link);
   command->run_count++;
   hf_timer_set(command->loop, &run->timer, hf_time_add(command->loop->now, command->patience));
-  const uv_buf_t text = uv_buf_init(run->text.data, (unsigned)run->text.len);
-  if (uv_write(&run->write, (uv_stream_t *)&run->in, &text, 1, on_written) < 0)
+  static char end[] = "\n"; /* so that a command that appends to a file gets lines */
+  const uv_buf_t line[] = {uv_buf_init(run->text.data, (unsigned)run->text.len), uv_buf_init(end, 1)};
+  if (uv_write(&run->write, (uv_stream_t *)&run->in, line, 2, on_written) < 0)
     close_handle((uv_handle_t *)&run->in);
 }
 

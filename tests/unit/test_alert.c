@@ -528,7 +528,7 @@ static void alert__a_command_gets_it_on_standard_input_without_a_shell(void **st
   tell(world, HF_NEWS_URGENT, "d-1");
   RUN_UNTIL(world, read_out(world, text));
   assert_memory_equal(text, "{\"alert\":\"priority\",", 20);
-  assert_non_null(strstr(text, "} by a b\n"));
+  assert_non_null(strstr(text, "}\n by a b\n"));
   run_for(world, HF_MS(50));
   assert_null(strstr(logged(world), "ended badly"));
   close_world(world);
