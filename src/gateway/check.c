@@ -86,7 +86,8 @@ static int compose(const struct hf_reconcile_settings *settings, struct hf_str a
   hf_buf_init(&text, CHECK_BYTES_MAX);
   hf_buf_init(&filled, CHECK_BYTES_MAX);
   struct hf_str given = arguments.ptr ? arguments : HF_STR("{}");
-  int r = settings->arguments.ptr ? hf_template_fill(settings->arguments, given, &filled)
+  /* Without what tells this call from others the answer would be about those. */
+  int r = settings->arguments.ptr ? hf_template_fill_whole(settings->arguments, given, &filled)
                                   : hf_buf_append_str(&filled, given);
   if (r == 0) {
     struct hf_json_writer w;

@@ -233,6 +233,7 @@ struct filler {
   struct template *template;
   struct hf_json_doc source;
   struct hf_json_writer writer;
+  bool whole; /* nothing may be left out */
 };
 
 static int walk_names(const struct hf_json_doc *doc, struct hf_str path, uint32_t *ret_node) {
@@ -345,7 +346,7 @@ static int fill_content(struct filler *f, uint32_t container) {
     if (iter.object)
       hf_json_write_key_raw(&f->writer, hf_json_span(doc, key));
     r = fill(f, value);
-    if (r == HF_ERR_NOTFOUND) {
+    if (r == HF_ERR_NOTFOUND && !f->whole) {
       f->writer = before;
       before.buf->len = len;
       r = 0;
@@ -379,7 +380,7 @@ static int fill(struct filler *f, uint32_t node) {
   return w->error;
 }
 
-static int fill_from(struct template *t, uint32_t depth, struct hf_str source, struct hf_buf *out) {
+static int fill_from(struct template *t, uint32_t depth, struct hf_str source, bool whole, struct hf_buf *out) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_nodes = HF_JSON_POINTER_NODES;
   options.tree_depth = depth;
@@ -387,7 +388,7 @@ static int fill_from(struct template *t, uint32_t depth, struct hf_str source, s
   hf_json_scan_init(&scan, &options);
   int r = hf_json_scan_feed(&scan, source.ptr, source.len, true);
   if (r == 0) {
-    struct filler f = {.template = t, .source = hf_json_doc(source.ptr, &scan)};
+    struct filler f = {.template = t, .source = hf_json_doc(source.ptr, &scan), .whole = whole};
     hf_json_writer_init(&f.writer, out);
     r = fill(&f, 0);
   }
@@ -395,7 +396,7 @@ static int fill_from(struct template *t, uint32_t depth, struct hf_str source, s
   return r;
 }
 
-int hf_template_fill(struct hf_str raw, struct hf_str source, struct hf_buf *out) {
+static int fill_template(struct hf_str raw, struct hf_str source, bool whole, struct hf_buf *out) {
   uint32_t depth = 0;
   const struct visitor visitor = {note_depth, &depth};
   struct template t;
@@ -404,11 +405,19 @@ int hf_template_fill(struct hf_str raw, struct hf_str source, struct hf_buf *out
   if (r == 0 && t.is_plain)
     r = hf_buf_append_str(out, hf_json_span(&t.doc, 0));
   else if (r == 0)
-    r = fill_from(&t, depth, source, out);
+    r = fill_from(&t, depth, source, whole, out);
   if (r < 0)
     out->len = start;
   close_template(&t);
   return r;
+}
+
+int hf_template_fill(struct hf_str raw, struct hf_str source, struct hf_buf *out) {
+  return fill_template(raw, source, false, out);
+}
+
+int hf_template_fill_whole(struct hf_str raw, struct hf_str source, struct hf_buf *out) {
+  return fill_template(raw, source, true, out);
 }
 
 static int ignore_hole(void *ctx, const struct piece *hole) {

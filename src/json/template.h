@@ -34,6 +34,9 @@ int hf_template_check(struct hf_str raw, struct hf_error *reterr);
  * it was. */
 int hf_template_fill(struct hf_str raw, struct hf_str source, struct hf_buf *out);
 
+/* The same, but nothing is left out: HF_ERR_NOTFOUND if there is nothing for a hole. */
+int hf_template_fill_whole(struct hf_str raw, struct hf_str source, struct hf_buf *out);
+
 /* Calls back with the first name of each hole's path (absent for the whole source; valid during the call), for checks
  * against a schema. Returns what hf_template_check does. */
 int hf_template_names(struct hf_str raw, void (*name)(void *ctx, struct hf_str name, bool has_default), void *ctx);

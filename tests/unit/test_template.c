@@ -101,6 +101,30 @@ static void template__fills_holes(void **state) {
   }
 }
 
+static void template__nothing_is_left_out_of_a_whole_one(void **state) {
+  (void)state;
+  static const struct {
+    const char *template;
+    const char *text;
+  } rows[] = {
+      {"{\"a\":\"{{n}}\",\"b\":[\"{{x|1}}\"]}", "{\"a\":1.50,\"b\":[1]}"},
+      {"{\"a\":\"{{nul}}\"}", "{\"a\":null}"},
+      {"{}", "{}"},
+      {"{\"a\":\"{{n}}\",\"b\":\"{{x}}\"}", NULL},
+      {"{\"a\":{\"b\":[1,\"<{{x}}>\"]}}", NULL},
+      {"\"{{x}}\"", NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_buf out;
+    hf_buf_init(&out, 4096);
+    int r = hf_template_fill_whole(hf_str_from(rows[i].template), hf_str_from(source), &out);
+    if (r != (rows[i].text ? 0 : HF_ERR_NOTFOUND) ||
+        !hf_str_equal(hf_buf_str(&out), hf_str_from(rows[i].text ? rows[i].text : "")))
+      fail_msg("%s: %d '%.*s'", rows[i].template, r, HF_STR_FMT(hf_buf_str(&out)));
+    hf_buf_deinit(&out);
+  }
+}
+
 static void template__says_what_is_wrong(void **state) {
   (void)state;
   static const struct {
@@ -228,6 +252,7 @@ static void template__tells_the_names_it_needs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(template__fills_holes),
+      cmocka_unit_test(template__nothing_is_left_out_of_a_whole_one),
       cmocka_unit_test(template__says_what_is_wrong),
       cmocka_unit_test(template__refuses_sources_and_leaves_the_buffer_alone),
       cmocka_unit_test(template__has_limits),
