@@ -16,9 +16,9 @@ struct hf_console_replay_ops {
 };
 
 /* Reads the question: a filter ("id", "tool", "provider", "class", "fingerprint", "sinceMs", "untilMs", "priority",
- * "limit") or "ids", and "concurrency", "intervalMs", "rampUpMs", "stopPercent", "dryRun", "reconcile", "executedNo", "patch",
- * "by". Adds it to `all`. Returns 0 and the replay, which is its asker's to leave; or an error of reading or of
- * hf_replay_start. */
+ * "limit") or "ids", and "concurrency", "intervalMs", "rampUpMs", "stopPercent", "dryRun", "reconcile", "executedNo",
+ * "patch", "by". Adds it to `all`. Returns 0 and the replay, which is its asker's to leave; or an error of reading or
+ * of hf_replay_start. */
 int hf_console_replay_start(struct hf_gateway *gateway, struct hf_list *all, const struct hf_json_doc *question,
                             struct hf_arena *arena, const struct hf_console_replay_ops *ops, void *ctx,
                             struct hf_console_replay **ret_replay);

@@ -435,7 +435,8 @@ static struct hf_list *next_call(const struct hf_client *client, struct hf_list 
   return it;
 }
 
-/* A call takes its status check with it, which may stand anywhere in the list; what is left then are replays' checks. */
+/* A call takes its status check with it, which may stand anywhere in the list; what is left then are replays' checks.
+ */
 static void cancel_calls_of_nobody(struct hf_client *nobody) {
   struct hf_list *it, *tmp;
   for (it = next_call(nobody, nobody->exchanges.next); it != &nobody->exchanges; it = tmp) {

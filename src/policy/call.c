@@ -265,10 +265,10 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
   hf_ending_finish(call, out);
 }
 
-/* A server that cannot be reached is waited for, if nobody else can answer: nothing was sent, so nothing is used up.
+/* A server that cannot be reached is waited for, if there is no other answer: nothing was sent, so nothing is used up.
  * One attempt means one, though. */
 static bool waits_outage_out(const struct hf_call *call, enum hf_fault fault) {
-  return (fault == HF_FAULT_UNREACHABLE || fault == HF_FAULT_NOT_SENT) && call->retry.attempts > 1 &&
+  return (fault == HF_FAULT_UNREACHABLE || fault == HF_FAULT_NOT_SENT) && call->retry.attempts > 1 && !call->degrades &&
          call->now - call->started < call->retry.patience && hf_chain_next(call) == call->target_count;
 }
 

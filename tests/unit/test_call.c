@@ -565,6 +565,23 @@ static void call__one_attempt_is_one_also_where_nobody_is(void **state) {
   assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 1);
 }
 
+static void call__nobody_is_waited_for_where_there_is_another_answer(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  o.retry.attempts = 2;
+  o.retry.patience = HF_SECONDS(50);
+  o.degrades = true;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED), 1);
+  hf_time now = hf_call_deadline(&f.call);
+  timer(&f, now);
+  grant(&f, now);
+  faulted(&f, 1, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED), now);
+  assert_int_equal(f.acts.items[f.acts.len - 1].kind, HF_CALL_DEGRADE);
+}
+
 static void call__wrong_command_is_not_tried_again(void **state) {
   (void)state;
   struct fixture f;
@@ -1809,6 +1826,7 @@ int main(void) {
       cmocka_unit_test(call__local_limit_is_tried_again),
       cmocka_unit_test(call__server_that_is_not_there_is_waited_for),
       cmocka_unit_test(call__one_attempt_is_one_also_where_nobody_is),
+      cmocka_unit_test(call__nobody_is_waited_for_where_there_is_another_answer),
       cmocka_unit_test(call__wrong_command_is_not_tried_again),
       cmocka_unit_test(call__refused_retry_keeps_the_fault_and_counts_it),
       cmocka_unit_test(call__clock_that_goes_back_does_no_harm),
