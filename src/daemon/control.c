@@ -11,8 +11,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* A gateway that is stopped still has a socket that takes connections and questions, until that is full. */
+enum { PATIENCE_S = 5 };
 
 enum { PEERS_MAX = 16, QUESTION_MAX = 20 << 20, BACKLOG = 16, READ_BYTES = 64 << 10, TELL_BACKLOG = 1 << 20 };
 
@@ -191,7 +195,10 @@ static int connect_to(const char *path, struct hf_error *reterr) {
   int r = put_address(path, &address, reterr);
   if (r < 0)
     return r;
+  const struct timeval patience = {.tv_sec = PATIENCE_S};
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0)
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
     return fd;
   int e = errno;
@@ -340,7 +347,7 @@ static int read_answer(int fd, hf_control_line_fn *line, void *context, struct h
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
-      return HF_ERR_CLOSED;
+      return n < 0 && errno == EAGAIN ? HF_ERR_TIMEOUT : HF_ERR_CLOSED;
     bool ends = memchr(answer->data + answer->len, '\n', (size_t)n) != NULL;
     answer->len += (size_t)n;
     r = ends ? hand_out_lines(answer, line, context) : HF_ERR_AGAIN;
@@ -351,11 +358,13 @@ static int read_answer(int fd, hf_control_line_fn *line, void *context, struct h
   }
 }
 
-int hf_control_follow(const char *path, struct hf_str question, hf_control_line_fn *on_line, void *context,
-                      struct hf_buf *ret_answer, struct hf_error *reterr) {
+/* `patience_s` 0: for ever. */
+static int ask(const char *path, struct hf_str question, time_t patience_s, hf_control_line_fn *on_line, void *context,
+               struct hf_buf *ret_answer, struct hf_error *reterr) {
   int fd = connect_to(path, reterr);
   if (fd < 0)
     return fd;
+  (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = patience_s}, sizeof(struct timeval));
   struct hf_buf line;
   hf_buf_init(&line, QUESTION_MAX);
   int r = append_line(&line, question);
@@ -368,6 +377,11 @@ int hf_control_follow(const char *path, struct hf_str question, hf_control_line_
   return r < 0 ? hf_error_set(reterr, r, "the gateway at '%s' gave no answer: %s", path, hf_err_text(r)) : 0;
 }
 
+int hf_control_follow(const char *path, struct hf_str question, hf_control_line_fn *on_line, void *context,
+                      struct hf_buf *ret_answer, struct hf_error *reterr) {
+  return ask(path, question, 0, on_line, context, ret_answer, reterr);
+}
+
 int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr) {
-  return hf_control_follow(path, question, NULL, NULL, ret_answer, reterr);
+  return ask(path, question, PATIENCE_S, NULL, NULL, ret_answer, reterr);
 }

@@ -45,14 +45,14 @@ void hf_control_tell(struct hf_control_peer *peer, struct hf_str text);
 /* Closes everything and removes the socket. Memory goes once the loop has closed the handles. */
 void hf_control_free(struct hf_control *control);
 
-/* For the command line: asks the gateway at `path`, waiting for the answer. Returns 0; HF_ERR_UNAVAILABLE (nobody is
- * there), HF_ERR_IO, HF_ERR_LIMIT, HF_ERR_NOMEM. */
+/* For the command line: asks the gateway at `path` something short, waiting for the answer, for 5 s. Returns 0;
+ * HF_ERR_UNAVAILABLE (nobody is there), HF_ERR_TIMEOUT, HF_ERR_CLOSED, HF_ERR_IO, HF_ERR_LIMIT, HF_ERR_NOMEM. */
 int hf_control_call(const char *path, struct hf_str question, struct hf_buf *ret_answer, struct hf_error *reterr);
 
 /* Returns 0 to go on, or an error that ends the call: closing the connection tells the gateway to stop. */
 typedef int hf_control_line_fn(void *context, struct hf_str line);
 
-/* The same with the lines before the answer, each as it comes. */
+/* The same with the lines before the answer, each as it comes, and for however long it takes. */
 int hf_control_follow(const char *path, struct hf_str question, hf_control_line_fn *line, void *context,
                       struct hf_buf *ret_answer, struct hf_error *reterr);
 

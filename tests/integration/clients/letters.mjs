@@ -598,6 +598,14 @@ await test('a status fails when a server that should work does not, and says why
   assert.match(out, /off +left out /);
 });
 
+await test('a gateway that is stopped is not waited for for ever', async ({ defer }) => {
+  const gateway = await serve({ mcpServers: {} }, { defer });
+  gateway.child.kill('SIGSTOP');
+  const { err } = await run(gateway.dir, ['status'], { code: 3 });
+  gateway.child.kill('SIGCONT');
+  assert.match(err, /no gateway answers at/);
+});
+
 await test('a status is drawn anew on a terminal, and only there, until it is interrupted', async (t) => {
   const { dir } = await shop(t);
   const once = await run(dir, ['status', '--watch', '0.1']);
