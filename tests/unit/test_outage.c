@@ -89,6 +89,46 @@ static void outage__log_keeps_eight(void **state) {
     assert_int_equal(hf_outage_log_at(&log, i)->began, 19 - i);
 }
 
+/* What gateways on other machines work out, too: nothing is rounded as a processor likes. */
+static void outage__waits_are_the_same_everywhere(void **state) {
+  (void)state;
+  static const struct {
+    unsigned count;
+    hf_time at_least, at_most, elapsed, least, wait;
+  } rows[] = {
+      {0, 0, 0, 7000000, 10000000, 11164853},
+      {0, 0, 0, 7000000, 3, 592765},
+      {1, 60000000, 90000000, 0, 10000000, 16113018},
+      {1, 60000000, 90000000, 0, 3, 4},
+      {1, 60000000, 90000000, 7000000, 10000000, 23462838},
+      {1, 60000000, 90000000, 65000000, 10000000, 12763755},
+      {7, 20000000, 25000000, 0, 10000000, 21539721},
+      {7, 20000000, 25000000, 0, 3, 15},
+      {7, 20000000, 25000000, 7000000, 3, 11371952},
+      {3, 0, 5000000, 0, 3, 8},
+      {8, 400000000, 401000000, 0, 10000000, 60688286},
+      {8, 400000000, 401000000, 7000000, 3, 368097872},
+      {8, 400000000, 401000000, 65000000, 3, 306040945},
+      {8, 400000000, 401000000, 86000000000, 3, 100000000000},
+      {3, 86400000000, 90000000000, 0, 10000000, 29600344},
+      {3, 86400000000, 90000000000, 0, 3, 8},
+      {3, 86400000000, 90000000000, 86000000000, 10000000, 255609000},
+      {3, 86400000000, 90000000000, 86000000000, 3, 143914},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_outage_log log = past(rows[i].count, rows[i].at_least, rows[i].at_most);
+    assert_int_equal(hf_outage_wait(&log, rows[i].elapsed, rows[i].least, HF_SECONDS(100000)), rows[i].wait);
+  }
+}
+
+static void outage__no_open_time_is_shorter_than_time_itself(void **state) {
+  (void)state;
+  struct hf_outage_log log = past(0, 0, 0);
+  assert_int_equal(hf_outage_wait(&log, 0, 0, MOST), 1);
+  assert_int_equal(hf_outage_wait(&log, 0, -5, MOST), 1);
+  assert_int_equal(hf_outage_wait(&log, 0, LEAST, 0), LEAST);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(outage__of_which_nothing_is_known_is_looked_at_ever_less_often),
@@ -97,6 +137,8 @@ int main(void) {
       cmocka_unit_test(outage__bounds_hold),
       cmocka_unit_test(outage__fine_odds_are_not_lost),
       cmocka_unit_test(outage__log_keeps_eight),
+      cmocka_unit_test(outage__waits_are_the_same_everywhere),
+      cmocka_unit_test(outage__no_open_time_is_shorter_than_time_itself),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

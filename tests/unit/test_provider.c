@@ -1058,6 +1058,334 @@ static void provider__out_of_memory_is_an_error(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void configure(struct fixture *f) {
+  hf_provider_configure(f->provider, &f->options);
+}
+
+static void provider__a_reload_reaches_all_of_it(void **state) {
+  struct fixture *f = *state;
+  f->options.max_tools = 0;
+  f->options.adaptive = true;
+  make_ready(f);
+  assert_int_equal(view(f).limit, 16);
+  f->options.max_tools = 1;
+  f->options.breaker.failures = 2;
+  f->options.budget.burst = 0;
+  f->options.max_concurrent = 7;
+  configure(f);
+  assert_int_equal(view(f).limit, 7);
+  struct hf_provider_tool *own;
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("own"), &f->options.breaker, &own), 0);
+  assert_ptr_not_equal(own, f->tool[0]);
+  f->waiters[0] = (struct hf_waiter){.tool = own, .until = HF_SECONDS(60), .is_retry = true};
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[0]}, 0);
+  refused(f, 0, HF_DENIAL_BUDGET);
+  one(f, 0, HF_BLAME_TOOL, 0);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
+  one(f, 0, HF_BLAME_TOOL, 0);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  f->tool[0] = own;
+  one(f, 0, HF_BLAME_PROVIDER, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+  one(f, 0, HF_BLAME_PROVIDER, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_OPEN);
+}
+
+static void provider__begins_at_the_time_it_was_made(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  hf_provider_unref(f->provider);
+  f->provider = hf_provider_new(&f->options, 1, HF_SECONDS(100));
+  assert_int_equal(hf_provider_tool_get(f->provider, HF_STR("t0"), &f->options.breaker, &f->tool[0]), 0);
+  ready(f, HF_SECONDS(50));
+  ask(f, 0, 0, false, HF_SECONDS(50));
+  assert_int_equal(granted(f, 0, 0).granted_at, HF_SECONDS(100));
+}
+
+static void provider__refusal_says_why_the_server_is_down_while_it_is(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = f->options.max_queued = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  ask(f, 1, 0, false, 0);
+  ask(f, 2, 0, false, 0);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(f->acts.items[0].refuse.retry_at, HF_TIME_NEVER); /* nobody knows how long a slot is held */
+  withdraw(f, 1, 0);
+  down(f, HF_EVIDENCE_BAD_CERTIFICATE, HF_SECONDS(60), 0);
+  ask(f, 1, 0, true, 0); /* its patience ends when the next start may begin */
+  refused(f, 0, HF_DENIAL_DOWN);
+  assert_int_equal(f->acts.items[0].refuse.evidence.kind, HF_EVIDENCE_BAD_CERTIFICATE);
+  ready(f, 1);
+  ask(f, 1, 0, false, 1);
+  ask(f, 2, 0, false, 1);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.evidence.kind, HF_EVIDENCE_NONE);
+  withdraw(f, 1, 1);
+}
+
+static void provider__refuses_events_that_it_does_not_know(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  const struct hf_provider_event event = {.kind = (enum hf_provider_event_kind)99};
+  assert_int_equal(hf_provider_step(f->provider, &event, 0, &f->acts), HF_ERR_INVALID);
+}
+
+static void provider__shows_its_tools(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  struct hf_str name;
+  const struct hf_breaker *breaker;
+  for (int i = 0; i < 3; i++) {
+    assert_true(hf_provider_tool_at(f->provider, (size_t)i, &name, &breaker));
+    assert_int_equal(name.len, 2);
+    assert_int_equal(name.ptr[0], 't');
+    assert_ptr_equal(breaker, hf_provider_tool_breaker(f->tool[name.ptr[1] - '0']));
+  }
+  assert_false(hf_provider_tool_at(f->provider, 3, &name, &breaker));
+}
+
+static void provider__leaves_room_in_a_list_for_a_start_and_a_probe(void **state) {
+  struct fixture *f = *state;
+  make(f);
+  for (int i = 0; i < 2 * HF_PROVIDER_ACTIONS_MAX; i++)
+    ask(f, i, 0, false, 0);
+  ready(f, 1);
+  assert_int_equal(f->acts.len, HF_PROVIDER_ACTIONS_MAX - 2);
+  for (int i = HF_PROVIDER_ACTIONS_MAX - 2; i < 2 * HF_PROVIDER_ACTIONS_MAX; i++)
+    withdraw(f, i, 1);
+}
+
+/* One full window of calls, nine of them in flight, that all end alike: what becomes of a limit of 16. It moves, and a
+ * look at a quarter of it follows. */
+static void provider__what_a_call_says_of_the_limit(void **state) {
+  struct fixture *f = *state;
+  static const struct row {
+    enum hf_blame blame;
+    hf_time latency, retry_after;
+    unsigned limit;
+  } rows[] = {
+      {HF_BLAME_SUCCESS, 0, -1, 4}, {HF_BLAME_SUCCESS, -1, -1, 16}, {HF_BLAME_NOBODY, HF_SECONDS(1), -1, 16},
+      {HF_BLAME_NOBODY, -1, 0, 3},  {HF_BLAME_TOOL, -1, -1, 3},     {HF_BLAME_PROVIDER, -1, -1, 3},
+  };
+  f->options.adaptive = true;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_permit permits[16];
+    hf_provider_unref(f->provider);
+    make_ready(f);
+    for (int j = 0; j < 16; j++) {
+      ask(f, j, 0, false, 0);
+      permits[j] = granted(f, 0, j);
+    }
+    for (int j = 0; j < 8; j++) {
+      struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+      event.report.tool = f->tool[0];
+      event.report.report = (struct hf_report){
+          .permit = permits[j], .blame = rows[i].blame, .retry_after = rows[i].retry_after, .latency = rows[i].latency};
+      step(f, event, HF_SECONDS(1));
+    }
+    assert_int_equal(view(f).limit, rows[i].limit);
+  }
+}
+
+static void provider__answers_that_took_no_time_have_a_latency(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 10; i++) {
+    ask(f, 0, 0, false, 0);
+    succeed(f, 0, granted(f, 0, 0), 0, 0);
+  }
+  assert_true(hf_provider_tool_latency(f->tool[0], 50) < HF_TIME_NEVER);
+}
+
+static void provider__first_attempts_pay_for_repeats(void **state) {
+  struct fixture *f = *state;
+  f->options.budget = (struct hf_budget_options){.burst = 1, .per_second = 0, .share_percent = 20};
+  make_ready(f);
+  for (int i = 0; i < 7; i++) {
+    f->waiters[i] = (struct hf_waiter){.tool = f->tool[0], .until = HF_SECONDS(60), .is_retry = i == 0 || i == 6};
+    step(f, (struct hf_provider_event){.kind = HF_PROVIDER_ACQUIRE, .waiter = &f->waiters[i]}, 0);
+    granted(f, 0, i);
+  }
+}
+
+static void provider__is_stopped_however_short_and_until_the_last_moment(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  ask_as(f, 0, 0, 0, view(f).breaker_until, 0);
+  refused(f, 0, HF_DENIAL_BREAKER); /* it would be half-open when it is too late */
+  hf_provider_unref(f->provider);
+  f->options.breaker.open = f->options.breaker.max_open = 1;
+  trip_provider(f);
+  assert_int_equal(view(f).breaker_until, 1);
+  ask(f, 0, 0, false, 0);
+  refused(f, 0, HF_DENIAL_BREAKER);
+}
+
+static void provider__who_waits_for_anothers_probe_waits_as_long_as_it_can(void **state) {
+  struct fixture *f = *state;
+  f->options.probe_timeout = 0;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  struct hf_permit probe = granted(f, 0, 0);
+  ask_as(f, 1, 0, 0, HF_SECONDS(1), due); /* the probe's lease is longer than that */
+  nothing(f);
+  report(f, 0, probe, HF_BLAME_SUCCESS, due + 1);
+  granted(f, 0, 1);
+}
+
+static void provider__each_lease_has_its_end(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int t = 0; t < 3; t++) {
+    one(f, t, HF_BLAME_SUCCESS, 0); /* so that it is never two tools that fail */
+    for (int i = 0; i < 5; i++)
+      one(f, t, HF_BLAME_TOOL, 0);
+  }
+  hf_time due = HF_SECONDS(100);
+  for (int t = 0; t < 3; t++) {
+    assert_int_equal(tool_state(f, t), HF_BREAKER_OPEN);
+    ask_as(f, t, t, 0, HF_SECONDS(10 + t), due);
+    assert_true(granted(f, 0, t).tool_probe);
+  }
+  for (int t = 0; t < 3; t++) {
+    assert_int_equal(hf_provider_deadline(f->provider), due + HF_SECONDS(11 + t));
+    timer(f, due + HF_SECONDS(11 + t));
+    assert_int_equal(tool_state(f, t), HF_BREAKER_OPEN);
+  }
+  assert_int_equal(hf_provider_deadline(f->provider), HF_TIME_NEVER);
+}
+
+static void provider__lost_probe_is_followed_by_a_synthetic_one(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, false, due);
+  assert_int_equal(hf_provider_deadline(f->provider), due + HF_SECONDS(5));
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due);
+  granted(f, 0, 0);
+  due = hf_provider_deadline(f->provider);
+  timer(f, due);
+  ask(f, 1, 0, false, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  withdraw(f, 1, due);
+}
+
+static void provider__synthetic_probe_ends_with_the_server(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, true, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  down(f, HF_EVIDENCE_NONE, due, due + 1);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_START_UPSTREAM);
+  assert_int_equal(hf_provider_deadline(f->provider), HF_TIME_NEVER);
+  withdraw(f, 0, due + 1);
+}
+
+static void provider__late_result_does_not_disturb_a_synthetic_probe(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  ask(f, 1, 1, false, 0);
+  struct hf_permit early = granted(f, 0, 1);
+  for (int i = 0; i < 5; i++)
+    one(f, 0, HF_BLAME_PROVIDER, 0);
+  hf_time due = view(f).breaker_until;
+  ask(f, 0, 0, true, due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  report(f, 1, early, HF_BLAME_SUCCESS, due);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due);
+  granted(f, 0, 0);
+}
+
+/* Call 0 has given its slot back and its verdict is still to come; call 1 has the only slot. */
+static struct hf_permit verdict_to_come(struct fixture *f) {
+  f->options.max_concurrent = 1;
+  f->options.breaker.failures = 1;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit permit = granted(f, 0, 0);
+  struct hf_provider_event event = {.kind = HF_PROVIDER_REPORT};
+  event.report.tool = f->tool[0];
+  event.report.report =
+      (struct hf_report){.permit = permit, .blame = HF_BLAME_PROVIDER, .retry_after = -1, .deferred = true};
+  step(f, event, 0);
+  ask(f, 1, 0, false, 0);
+  granted(f, 0, 1);
+  permit.holds_slot = false;
+  return permit;
+}
+
+static void provider__tells_everybody_who_waits_that_it_is_open(void **state) {
+  struct fixture *f = *state;
+  struct hf_permit permit = verdict_to_come(f);
+  ask(f, 2, 0, false, 0);
+  nothing(f);
+  report(f, 0, permit, HF_BLAME_PROVIDER, 1);
+  refused(f, 0, HF_DENIAL_BREAKER); /* though there was no slot to hand out */
+}
+
+static void provider__tells_everybody_who_waits_that_a_probe_failed(void **state) {
+  struct fixture *f = *state;
+  struct hf_permit permit = verdict_to_come(f);
+  report(f, 0, permit, HF_BLAME_PROVIDER, 0);
+  hf_time due = view(f).breaker_until;
+  ask_as(f, 2, 0, 0, HF_SECONDS(20), due);
+  assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
+  step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = false}, due);
+  refused(f, 0, HF_DENIAL_BREAKER);
+}
+
+static void provider__one_failing_tool_is_no_trouble_of_its_own(void **state) {
+  struct fixture *f = *state;
+  f->options.breaker.failures = 3;
+  make_ready(f);
+  one(f, 0, HF_BLAME_TOOL, 0);
+  one(f, 1, HF_BLAME_TOOL, 0);
+  one(f, 2, HF_BLAME_SUCCESS, 0); /* all is forgotten */
+  for (int i = 0; i < 4; i++)
+    one(f, 1, HF_BLAME_TOOL, 0);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+}
+
+static void provider__start_that_fails_before_its_time_prolongs_nothing(void **state) {
+  struct fixture *f = *state;
+  trip_provider(f);
+  hf_time due = view(f).breaker_until;
+  down(f, HF_EVIDENCE_BROKE, 0, HF_SECONDS(5));
+  down(f, HF_EVIDENCE_NOT_STARTED, 0, HF_SECONDS(10)); /* it had started by itself */
+  assert_int_equal(view(f).breaker_until, due);
+  down(f, HF_EVIDENCE_NOT_STARTED, 0, due);
+  assert_true(view(f).breaker_until >= due + HF_SECONDS(30));
+}
+
+static void provider__who_would_just_make_it_may_wait(void **state) {
+  for (int late = 0; late < 2; late++) {
+    struct fixture *f = *state;
+    hf_provider_unref(f->provider);
+    one_slot_of_a_second(f, HF_SECONDS(1));
+    ask_as(f, 1, 0, 0, HF_SECONDS(2) - late, HF_SECONDS(1)); /* a second for the slot, and one to use it */
+    if (late) {
+      refused(f, 0, HF_DENIAL_LIMIT);
+    } else {
+      nothing(f);
+      withdraw(f, 1, HF_SECONDS(1));
+    }
+  }
+}
+
+static void provider__slow_may_be_as_little_as_can_be_measured(void **state) {
+  struct fixture *f = *state;
+  make_slow(f, 1);
+  for (int i = 0; i < 5; i++) {
+    ask(f, 0, 0, false, 0);
+    succeed(f, 0, granted(f, 0, 0), 2, 0);
+  }
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(provider__starts_the_upstream_for_the_first_call),
@@ -1111,6 +1439,27 @@ int main(void) {
       TEST(provider__waiting_for_a_slot_begins_anew_after_an_outage),
       TEST(provider__each_bulkhead_has_its_own_line),
       TEST(provider__out_of_memory_is_an_error),
+      TEST(provider__a_reload_reaches_all_of_it),
+      TEST(provider__begins_at_the_time_it_was_made),
+      TEST(provider__refusal_says_why_the_server_is_down_while_it_is),
+      TEST(provider__refuses_events_that_it_does_not_know),
+      TEST(provider__shows_its_tools),
+      TEST(provider__leaves_room_in_a_list_for_a_start_and_a_probe),
+      TEST(provider__what_a_call_says_of_the_limit),
+      TEST(provider__answers_that_took_no_time_have_a_latency),
+      TEST(provider__first_attempts_pay_for_repeats),
+      TEST(provider__is_stopped_however_short_and_until_the_last_moment),
+      TEST(provider__who_waits_for_anothers_probe_waits_as_long_as_it_can),
+      TEST(provider__each_lease_has_its_end),
+      TEST(provider__lost_probe_is_followed_by_a_synthetic_one),
+      TEST(provider__synthetic_probe_ends_with_the_server),
+      TEST(provider__late_result_does_not_disturb_a_synthetic_probe),
+      TEST(provider__tells_everybody_who_waits_that_it_is_open),
+      TEST(provider__tells_everybody_who_waits_that_a_probe_failed),
+      TEST(provider__one_failing_tool_is_no_trouble_of_its_own),
+      TEST(provider__start_that_fails_before_its_time_prolongs_nothing),
+      TEST(provider__who_would_just_make_it_may_wait),
+      TEST(provider__slow_may_be_as_little_as_can_be_measured),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
