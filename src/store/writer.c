@@ -91,7 +91,7 @@ static int apply(struct hf_database *database, struct hf_task *task) {
   case HF_TASK_LETTER:
     break;
   }
-  assert(!"a write");
+  assert(false); /* no write */
   return HF_ERR_INVALID;
 }
 
