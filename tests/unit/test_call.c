@@ -1796,6 +1796,498 @@ static void call__reports_of_failures_have_no_latency(void **state) {
   assert_int_equal(report(&f, 1)->blame, HF_BLAME_NOBODY);
 }
 
+static struct hf_evidence input_required(void) {
+  struct hf_evidence e = HF_EVIDENCE(HF_EVIDENCE_JSONRPC_ERROR);
+  e.jsonrpc_code = -32042;
+  return e;
+}
+
+static void call__question_in_place_of_an_answer_is_one(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_UNSAFE);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, input_required(), HF_SECONDS(1));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_FINISH);
+  assert_int_equal(report(&f, 0)->blame, HF_BLAME_SUCCESS);
+  assert_int_equal(report(&f, 0)->latency, -1);
+  assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_NO, 1);
+}
+
+static void call__success_forgets_the_fault_before_it(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  timer(&f, HF_MS(500));
+  grant(&f, HF_MS(500));
+  succeeded(&f, 1, HF_SECONDS(1));
+  assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_YES, 2);
+  assert_int_equal(outcome(&f)->evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(outcome(&f)->attempt, 1);
+}
+
+static void call__says_where_it_was_when_it_was_stopped(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  for (int late = 0; late < 2; late++) {
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    grant(&f, 0);
+    faulted(&f, 0, http(401, -1), 0);
+    grant(&f, 0);
+    sent(&f, 1, true, 0);
+    if (late)
+      timer(&f, HF_SECONDS(55));
+    else
+      cancel(&f, HF_SECONDS(1));
+    ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+    assert_int_equal(report(&f, 1)->latency, -1);
+    assert_int_equal(outcome(&f)->end, late ? HF_CALL_END_DEADLINE : HF_CALL_END_CANCELLED);
+    assert_int_equal(outcome(&f)->evidence.kind, late ? HF_EVIDENCE_DEADLINE : HF_EVIDENCE_CANCELLED);
+    assert_int_equal(outcome(&f)->provider, 1);
+    assert_int_equal(outcome(&f)->attempt, 1);
+  }
+}
+
+static void call__final_fault_of_the_first_of_two_is_its_own(void **state) {
+  (void)state;
+  struct fixture f;
+  two_in_flight(&f, 1);
+  faulted(&f, 0, http(401, -1), HF_MS(300));
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_UNAUTHORIZED, HF_EXECUTED_MAYBE, 2);
+  assert_int_equal(outcome(&f)->attempt, 0);
+}
+
+static void call__session_is_not_lost_once_the_server_spoke(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  sent(&f, 0, true, 0);
+  life(&f, 0, 1);
+  struct hf_evidence e = http(404, -1);
+  e.carried_session = true;
+  faulted(&f, 0, e, 2);
+  assert_outcome(&f, HF_CALL_END_FINAL, HF_FAULT_UNKNOWN_TOOL, HF_EXECUTED_MAYBE, 1);
+}
+
+/* Half of the deadline is a fair time, where the attempt's own limit is no shorter. */
+static void call__deadline_blames_the_tool_after_a_fair_time(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time granted;
+    hf_time hint;
+    bool complete;
+    enum hf_blame blame;
+  } rows[] = {
+      {HF_MS(27500), 0, true, HF_BLAME_TOOL},     {HF_MS(27500) + 1, 0, true, HF_BLAME_NOBODY},
+      {HF_SECONDS(40), 0, true, HF_BLAME_NOBODY}, {0, 0, false, HF_BLAME_NOBODY},
+      {0, HF_SECONDS(55), true, HF_BLAME_TOOL}, /* no shorter than ours: it is ours */
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture f;
+    struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+    o.timeout.attempt = HF_SECONDS(60);
+    o.hints.deadline = rows[i].hint;
+    start_with(&f, &o);
+    grant(&f, rows[i].granted);
+    sent(&f, 0, rows[i].complete, rows[i].granted);
+    timer(&f, HF_SECONDS(55));
+    assert_int_equal(outcome(&f)->end, HF_CALL_END_DEADLINE);
+    assert_int_equal(report(&f, 1)->blame, rows[i].blame);
+  }
+}
+
+static void call__pause_may_last_until_the_least_attempt_just_fits(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct fixture f;
+    struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+    o.retry.jitter = HF_RETRY_JITTER_NONE;
+    start_with(&f, &o);
+    grant(&f, 0);
+    hf_time hint = HF_SECONDS(55) - HF_MS(10);
+    faulted(&f, 0, http(429, hint + late), 0);
+    if (late)
+      assert_int_equal(outcome(&f)->end, HF_CALL_END_HINT);
+    else
+      assert_int_equal(hf_call_deadline(&f.call), hint);
+  }
+}
+
+static void call__refused_before_anything_was_tried_it_says_by_what(void **state) {
+  (void)state;
+  static const struct row {
+    enum hf_denial reason;
+    enum hf_evidence_kind told, kind;
+    enum hf_call_end end;
+    enum hf_fault fault;
+  } rows[] = {
+      {HF_DENIAL_BREAKER, HF_EVIDENCE_NONE, HF_EVIDENCE_BREAKER_OPEN, HF_CALL_END_REFUSED, HF_FAULT_BREAKER_OPEN},
+      {HF_DENIAL_LIMIT, HF_EVIDENCE_NONE, HF_EVIDENCE_LOCAL_LIMIT, HF_CALL_END_REFUSED, HF_FAULT_LOCAL_LIMIT},
+      {HF_DENIAL_BUDGET, HF_EVIDENCE_NONE, HF_EVIDENCE_NONE, HF_CALL_END_BUDGET, HF_FAULT_NONE},
+      {HF_DENIAL_DOWN, HF_EVIDENCE_NONE, HF_EVIDENCE_NOT_STARTED, HF_CALL_END_REFUSED, HF_FAULT_UNREACHABLE},
+      {HF_DENIAL_DOWN, HF_EVIDENCE_BAD_CERTIFICATE, HF_EVIDENCE_BAD_CERTIFICATE, HF_CALL_END_REFUSED,
+       HF_FAULT_MISCONFIGURED},
+  };
+  static const struct hf_call_target targets[] = {OF(READ_ONLY, 0), OF(READ_ONLY, 1)};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (unsigned count = 1; count <= 2; count++) {
+      struct fixture f;
+      struct hf_call_options o = chain(targets, count);
+      o.hints.max_attempts = 1; /* one means one, also where nobody is */
+      start_with(&f, &o);
+      for (unsigned j = 0; j < count; j++)
+        refuse(&f, rows[i].reason, HF_TIME_NEVER, rows[i].told, 0);
+      assert_outcome(&f, rows[i].end, rows[i].fault, HF_EXECUTED_NO, 0);
+      assert_int_equal(outcome(&f)->evidence.kind, rows[i].kind);
+      assert_int_equal(outcome(&f)->provider, rows[i].reason == HF_DENIAL_BUDGET ? 0 : count - 1);
+    }
+  }
+}
+
+static void call__refusal_after_an_attempt_keeps_its_fault(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {HARMLESS(0), HARMLESS(1)};
+  struct hf_call_options o = chain(targets, 2);
+  o.retry.attempts = 1;
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(60), HF_EVIDENCE_NONE, HF_SECONDS(1));
+  assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+  assert_int_equal(outcome(&f)->evidence.http_status, 500);
+  assert_int_equal(outcome(&f)->provider, 0);
+  assert_int_equal(outcome(&f)->retry_after, HF_SECONDS(59)); /* the first one has not refused */
+}
+
+static void call__says_when_the_first_of_all_that_refused_will_not(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time at[2], now, after;
+  } rows[] = {
+      {{HF_SECONDS(70), HF_SECONDS(60)}, 0, HF_SECONDS(60)},
+      {{HF_SECONDS(60), HF_SECONDS(70)}, 0, HF_SECONDS(60)},
+      {{HF_SECONDS(1), HF_SECONDS(60)}, HF_SECONDS(5), 0}, /* by now */
+      {{1, HF_TIME_NEVER}, 0, 1},
+  };
+  static const struct hf_call_target targets[] = {OF(UNSAFE, 0), OF(UNSAFE, 1)};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_call_options o = chain(targets, 2);
+    struct fixture f;
+    start_with(&f, &o);
+    refuse(&f, HF_DENIAL_BREAKER, rows[i].at[0], HF_EVIDENCE_NONE, 0);
+    refuse(&f, HF_DENIAL_BREAKER, rows[i].at[1], HF_EVIDENCE_NONE, rows[i].now);
+    assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_BREAKER_OPEN, HF_EXECUTED_NO, 0);
+    assert_int_equal(outcome(&f)->retry_after, rows[i].after);
+  }
+}
+
+static void call__waits_for_half_open_only_among_several(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {OF(READ_ONLY, 0), OF(READ_ONLY, 1), OF(READ_ONLY, 2)};
+  struct fixture f;
+  struct hf_call_options o = chain(targets, 1);
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, 0); /* it has waited in the queue */
+  assert_int_equal(outcome(&f)->end, HF_CALL_END_REFUSED);
+
+  o = chain(targets, 2);
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, 0);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0); /* the last word was no breaker's */
+  assert_int_equal(outcome(&f)->end, HF_CALL_END_REFUSED);
+
+  o = chain(targets, 2);
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, 0);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, 0);
+  assert_at(&f, 0, HF_CALL_ACQUIRE, 0); /* the preferred one of two that are equal */
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(55), HF_EVIDENCE_NONE, 0);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(55), HF_EVIDENCE_NONE, 0); /* at the deadline: too late */
+  assert_int_equal(outcome(&f)->end, HF_CALL_END_REFUSED);
+
+  o = chain(targets, 3);
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(20), HF_EVIDENCE_NONE, 0);
+  assert_at(&f, 0, HF_CALL_ACQUIRE, 2);
+  assert_false(f.call.waiter.may_wait); /* the second one is open, too, and perhaps sooner */
+}
+
+static void call__retry_after_of_a_refusal_beyond_the_deadline_ends_it(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_LIMIT, HF_SECONDS(56), HF_EVIDENCE_NONE, 0);
+  assert_outcome(&f, HF_CALL_END_HINT, HF_FAULT_LOCAL_LIMIT, HF_EXECUTED_NO, 0);
+}
+
+static void call__once_refused_it_is_acquiring_no_more(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  hf_time due = hf_call_deadline(&f.call);
+  refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  assert_int_equal(f.acts.len, 0);
+  assert_int_equal(hf_call_deadline(&f.call), due);
+  cancel(&f, 0);
+  ASSERT_ACTIONS(&f, HF_CALL_FINISH);
+}
+
+static void call__refused_hedge_leaves_what_is_due_to_the_timer(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = chain(hedged, 1);
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_MS(200));
+  ASSERT_ACTIONS(&f, HF_CALL_ACQUIRE);
+  refuse(&f, HF_DENIAL_BUDGET, HF_TIME_NEVER, HF_EVIDENCE_NONE, HF_SECONDS(20));
+  assert_int_equal(f.acts.len, 0);
+  timer(&f, HF_SECONDS(20));
+  assert_at(&f, 0, HF_CALL_ABORT_ATTEMPT, 0);
+}
+
+static void call__limits_that_meet_are_told_apart(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  o.retry.attempts = 2;
+  o.timeout.attempt = o.timeout.connect;
+  start_with(&f, &o);
+  grant(&f, 0);
+  assert_int_equal(f.acts.items[0].start.connect_by, HF_SECONDS(2));
+  timer(&f, HF_SECONDS(2));
+  assert_int_equal(f.acts.items[0].abort.reason, HF_ABORT_CONNECT);
+  assert_int_equal(f.call.evidence.kind, HF_EVIDENCE_CONNECT_TIMEOUT);
+  o.hints.deadline = HF_SECONDS(1);
+  start_with(&f, &o);
+  grant(&f, 0);
+  assert_int_equal(f.acts.items[0].start.connect_by, HF_SECONDS(1));
+}
+
+static void call__hints_may_be_extreme(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  hf_call_init(&f.call, &o);
+  assert_int_equal(step(&f, (struct hf_call_event){.kind = HF_CALL_TIMER}, 0), 0); /* there is nothing to do yet */
+  o.hints.deadline = 1;
+  start_with(&f, &o);
+  assert_int_equal(hf_call_deadline(&f.call), 1);
+  o = options(HF_SAFETY_READ_ONLY);
+  o.retry.attempts = 0;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 1);
+  o = options(HF_SAFETY_READ_ONLY);
+  o.hints.max_attempts = 2; /* also where a server that is not there is waited for */
+  start_with(&f, &o);
+  for (unsigned i = 0; i < 2; i++) {
+    grant(&f, HF_SECONDS(i));
+    faulted(&f, i, HF_EVIDENCE(HF_EVIDENCE_CONNECT_REFUSED), HF_SECONDS(i));
+    if (i == 0)
+      timer(&f, HF_SECONDS(1));
+  }
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 2);
+}
+
+static void call__deadline_ends_a_pause(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  faulted(&f, 0, http(500, -1), 0);
+  timer(&f, HF_SECONDS(55)); /* nobody looked before */
+  assert_outcome(&f, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, HF_EXECUTED_MAYBE, 1);
+}
+
+static void call__question_dies_with_its_attempt(void **state) {
+  (void)state;
+  for (int asks = 0; asks < 2; asks++) {
+    struct fixture f;
+    struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+    o.retry.attempts = 2;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    if (asks)
+      step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED}, HF_SECONDS(5));
+    hf_time now = HF_SECONDS(asks ? 105 : 10);
+    faulted(&f, 0, http(500, -1), now);
+    now += HF_SECONDS(1);
+    timer(&f, now);
+    grant(&f, now);
+    sent(&f, 1, true, now);
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(asks ? 155 : 55)); /* as long as it waited */
+  }
+}
+
+/* What one of two does counts for both: while it asks, all clocks stand still. */
+static void call__either_of_two_may_ask(void **state) {
+  (void)state;
+  for (unsigned asks = 0; asks < 2; asks++) {
+    struct fixture f;
+    two_in_flight(&f, 1);
+    step(&f, (struct hf_call_event){.kind = HF_CALL_ANSWER_BYTES, .attempt = 1 - asks}, HF_MS(300));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = asks}, HF_SECONDS(1));
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3601));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = asks}, HF_SECONDS(101));
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(120)); /* the first one's time, moved on */
+    step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 0}, HF_SECONDS(101));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 1}, HF_SECONDS(101));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = asks}, HF_SECONDS(102));
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3701)); /* the other one still does */
+    step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = 1 - asks}, HF_SECONDS(201));
+    succeeded(&f, asks, HF_SECONDS(202));
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+    assert_int_equal(f.acts.items[1].abort.attempt, 1 - asks);
+    assert_outcome(&f, HF_CALL_END_ANSWERED, HF_FAULT_NONE, HF_EXECUTED_YES, 2);
+  }
+}
+
+/* Silence is measured from the end of the question, for whoever has begun to answer. */
+static void call__idle_time_of_both_begins_anew_after_a_question(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = chain(hedged, 1);
+  o.timeout.idle = HF_SECONDS(3);
+  start_with(&f, &o);
+  grant_hedged(&f, 0, HF_MS(200));
+  sent(&f, 0, true, 0);
+  timer(&f, HF_MS(200));
+  grant_hedged(&f, HF_MS(200), HF_MS(200));
+  sent(&f, 1, true, HF_MS(200));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_ANSWER_BYTES, .attempt = 0}, HF_SECONDS(1));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(4));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 1}, HF_SECONDS(2));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = 1}, HF_SECONDS(100));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(103));
+}
+
+static void call__second_of_two_has_limits_of_its_own(void **state) {
+  (void)state;
+  struct fixture f;
+  two_in_flight(&f, 1);
+  faulted(&f, 0, http(500, -1), HF_MS(300));
+  assert_int_equal(hf_call_deadline(&f.call), HF_MS(20200));
+}
+
+static void call__hedge_must_leave_time_for_itself(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct fixture f;
+    struct hf_call_options o = chain(hedged, 1);
+    o.timeout.attempt = HF_SECONDS(100);
+    start_with(&f, &o);
+    hf_time after = HF_SECONDS(55) - HF_MS(10) + late;
+    grant_hedged(&f, 0, after);
+    sent(&f, 0, true, 0);
+    assert_int_equal(hf_call_deadline(&f.call), late ? HF_SECONDS(55) : after);
+  }
+}
+
+static void call__time_for_a_check_is_half_of_what_is_left_at_most(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time check_time, due;
+  } rows[] = {{HF_SECONDS(40), HF_SECONDS(30)}, {HF_SECONDS(10), HF_SECONDS(45)}, {1, HF_SECONDS(55) - 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hf_call_target target = {
+        .safety = HF_SAFETY_UNSAFE, .check_time = rows[i].check_time, .settle = HF_TIME_NEVER};
+    struct hf_call_options o = chain(&target, 1);
+    struct fixture f;
+    start_with(&f, &o);
+    grant(&f, HF_SECONDS(5));
+    sent(&f, 0, true, HF_SECONDS(5));
+    assert_int_equal(hf_call_deadline(&f.call), rows[i].due);
+    faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(6));
+    ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_CHECK);
+    assert_int_equal(f.acts.items[1].check_by, HF_SECONDS(6) + rows[i].check_time);
+  }
+}
+
+static void call__another_answer_after_a_check_is_waited_for(void **state) {
+  (void)state;
+  struct hf_call_target target = checked(0);
+  struct hf_call_options o = chain(&target, 1);
+  o.retry.attempts = 1;
+  o.degrades = true;
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(1));
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_SECONDS(2));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_DEGRADE);
+  offer(&f, HF_SOURCE_CACHE, HF_SECONDS(2));
+  assert_int_equal(outcome(&f)->source, HF_SOURCE_CACHE);
+}
+
+static void call__letter_of_any_target_that_writes(void **state) {
+  (void)state;
+  static const struct hf_call_target targets[] = {HARMLESS(0), OF(UNSAFE, 1)};
+  struct hf_call_options o = chain(targets, 2);
+  o.letters = HF_LETTER_UNSAFE;
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(401, -1), 0);
+  grant(&f, 0);
+  faulted(&f, 1, http(401, -1), 0);
+  assert_at(&f, f.acts.len - 1, HF_CALL_DEAD_LETTER, 1);
+}
+
+/* As many targets as there can be: nothing looks beyond the last. */
+static void call__all_targets_there_can_be(void **state) {
+  (void)state;
+  struct hf_call_target targets[HF_CALL_TARGETS_MAX];
+  for (unsigned i = 0; i < HF_CALL_TARGETS_MAX; i++)
+    targets[i] = (struct hf_call_target)HARMLESS(i);
+  struct hf_call_options o = chain(targets, HF_CALL_TARGETS_MAX);
+  o.retry.attempts = 1;
+  o.degrades = true;
+  o.letters = HF_LETTER_UNSAFE;
+  struct fixture f;
+  start_with(&f, &o);
+  for (unsigned i = 0; i < HF_CALL_TARGETS_MAX; i++) {
+    assert_int_equal(f.acts.items[f.acts.len - 1].provider, i);
+    grant(&f, 0);
+    sent(&f, i, true, 0);
+    faulted(&f, i, http(500, -1), 0);
+  }
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_DEGRADE);
+  offer(&f, HF_SOURCE_LIVE, 0);
+  assert_outcome(&f, HF_CALL_END_ATTEMPTS, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, HF_CALL_TARGETS_MAX);
+
+  o.degrades = false;
+  o.letters = HF_LETTER_ALL;
+  start_with(&f, &o);
+  for (unsigned i = 0; i < HF_CALL_TARGETS_MAX - 1; i++)
+    refuse(&f, HF_DENIAL_LIMIT, HF_TIME_NEVER, HF_EVIDENCE_NONE, 0);
+  assert_at(&f, 0, HF_CALL_ACQUIRE, HF_CALL_TARGETS_MAX - 1);
+  assert_true(f.call.waiter.may_wait);
+  refuse(&f, HF_DENIAL_BREAKER, HF_SECONDS(60), HF_EVIDENCE_NONE, 0);
+  assert_at(&f, 0, HF_CALL_DEAD_LETTER, HF_CALL_TARGETS_MAX - 1);
+
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  cancel(&f, 0);
+  ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH); /* it only read */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -1875,6 +2367,32 @@ int main(void) {
       cmocka_unit_test(call__longest_list_of_actions_fits),
       cmocka_unit_test(call__hands_a_permit_back_as_it_came_and_to_whom_it_came_from),
       cmocka_unit_test(call__reports_of_failures_have_no_latency),
+      cmocka_unit_test(call__question_in_place_of_an_answer_is_one),
+      cmocka_unit_test(call__success_forgets_the_fault_before_it),
+      cmocka_unit_test(call__says_where_it_was_when_it_was_stopped),
+      cmocka_unit_test(call__final_fault_of_the_first_of_two_is_its_own),
+      cmocka_unit_test(call__session_is_not_lost_once_the_server_spoke),
+      cmocka_unit_test(call__deadline_blames_the_tool_after_a_fair_time),
+      cmocka_unit_test(call__pause_may_last_until_the_least_attempt_just_fits),
+      cmocka_unit_test(call__refused_before_anything_was_tried_it_says_by_what),
+      cmocka_unit_test(call__refusal_after_an_attempt_keeps_its_fault),
+      cmocka_unit_test(call__says_when_the_first_of_all_that_refused_will_not),
+      cmocka_unit_test(call__waits_for_half_open_only_among_several),
+      cmocka_unit_test(call__retry_after_of_a_refusal_beyond_the_deadline_ends_it),
+      cmocka_unit_test(call__once_refused_it_is_acquiring_no_more),
+      cmocka_unit_test(call__refused_hedge_leaves_what_is_due_to_the_timer),
+      cmocka_unit_test(call__limits_that_meet_are_told_apart),
+      cmocka_unit_test(call__hints_may_be_extreme),
+      cmocka_unit_test(call__deadline_ends_a_pause),
+      cmocka_unit_test(call__question_dies_with_its_attempt),
+      cmocka_unit_test(call__either_of_two_may_ask),
+      cmocka_unit_test(call__idle_time_of_both_begins_anew_after_a_question),
+      cmocka_unit_test(call__second_of_two_has_limits_of_its_own),
+      cmocka_unit_test(call__hedge_must_leave_time_for_itself),
+      cmocka_unit_test(call__time_for_a_check_is_half_of_what_is_left_at_most),
+      cmocka_unit_test(call__another_answer_after_a_check_is_waited_for),
+      cmocka_unit_test(call__letter_of_any_target_that_writes),
+      cmocka_unit_test(call__all_targets_there_can_be),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
