@@ -2288,6 +2288,26 @@ static void call__all_targets_there_can_be(void **state) {
   ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH); /* it only read */
 }
 
+static void call__patience_with_an_outage_ends(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct fixture f;
+    struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+    o.retry.attempts = 2;
+    o.retry.patience = HF_SECONDS(15);
+    hf_call_init(&f.call, &o);
+    step(&f, (struct hf_call_event){.kind = HF_CALL_STARTED}, HF_SECONDS(10));
+    hf_time last = HF_SECONDS(25) - 1 + late;
+    refuse(&f, HF_DENIAL_DOWN, HF_TIME_NEVER, HF_EVIDENCE_NOT_STARTED, last);
+    timer(&f, HF_SECONDS(30));
+    refuse(&f, HF_DENIAL_DOWN, HF_TIME_NEVER, HF_EVIDENCE_NOT_STARTED, HF_SECONDS(30));
+    if (late)
+      assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 0); /* two tries */
+    else
+      assert_int_equal(f.acts.len, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -2393,6 +2413,7 @@ int main(void) {
       cmocka_unit_test(call__another_answer_after_a_check_is_waited_for),
       cmocka_unit_test(call__letter_of_any_target_that_writes),
       cmocka_unit_test(call__all_targets_there_can_be),
+      cmocka_unit_test(call__patience_with_an_outage_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

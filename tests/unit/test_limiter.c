@@ -222,6 +222,8 @@ static void limiter__moves_by_its_formula(void **state) {
   end_calls(&l, 7, HF_MS(200), 8, 6);
   end_calls(&l, 1, HF_MS(200) + 100, 8, 6);
   assert_int_equal(l.limit, 8431);
+  end_calls(&l, 8, HF_MS(200), 8, 7);
+  assert_int_equal(l.limit, 8102);
 }
 
 static void limiter__learns_what_is_usual_while_there_is_little_to_do(void **state) {

@@ -1125,6 +1125,31 @@ static void provider__refusal_says_why_the_server_is_down_while_it_is(void **sta
   withdraw(f, 1, 1);
 }
 
+static void provider__refusal_before_the_first_start_blames_nobody(void **state) {
+  struct fixture *f = *state;
+  f->options.max_queued = 1;
+  make(f);
+  ask(f, 0, 0, false, 0);
+  ask(f, 1, 0, false, 0);
+  refused(f, 0, HF_DENIAL_LIMIT);
+  assert_int_equal(f->acts.items[0].refuse.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(f->acts.items[0].refuse.evidence.retry_after, -1);
+  withdraw(f, 0, 0);
+}
+
+static void provider__who_waits_without_a_limit_gets_the_slot(void **state) {
+  struct fixture *f = *state;
+  f->options.max_concurrent = 1;
+  f->options.max_wait = 0;
+  make_ready(f);
+  ask(f, 0, 0, false, 0);
+  struct hf_permit permit = granted(f, 0, 0);
+  ask(f, 1, 0, false, 0);
+  nothing(f);
+  report(f, 0, permit, HF_BLAME_SUCCESS, HF_SECONDS(50));
+  granted(f, 0, 1);
+}
+
 static void provider__refuses_events_that_it_does_not_know(void **state) {
   struct fixture *f = *state;
   make(f);
@@ -1296,6 +1321,7 @@ static void provider__late_result_does_not_disturb_a_synthetic_probe(void **stat
   ask(f, 0, 0, true, due);
   assert_int_equal(f->acts.items[0].kind, HF_PROVIDER_PROBE_UPSTREAM);
   report(f, 1, early, HF_BLAME_SUCCESS, due);
+  nothing(f);
   step(f, (struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = true}, due);
   granted(f, 0, 0);
 }
@@ -1442,6 +1468,8 @@ int main(void) {
       TEST(provider__a_reload_reaches_all_of_it),
       TEST(provider__begins_at_the_time_it_was_made),
       TEST(provider__refusal_says_why_the_server_is_down_while_it_is),
+      TEST(provider__refusal_before_the_first_start_blames_nobody),
+      TEST(provider__who_waits_without_a_limit_gets_the_slot),
       TEST(provider__refuses_events_that_it_does_not_know),
       TEST(provider__shows_its_tools),
       TEST(provider__leaves_room_in_a_list_for_a_start_and_a_probe),
