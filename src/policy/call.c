@@ -45,6 +45,8 @@ void hf_call_init(struct hf_call *call, const struct hf_call_options *options) {
     call->retry.attempts = 1;
   if (call->max_attempts < call->retry.attempts)
     call->retry.attempts = call->max_attempts;
+  if (hints->max_attempts)
+    call->retry.patience = 0; /* the caller wants to know soon */
   if (hints->deadline > 0 && hints->deadline < call->timeout.deadline) {
     call->timeout.deadline = hints->deadline;
     call->hinted_deadline = true;
@@ -266,10 +268,11 @@ static void answered(struct hf_call *call, struct hf_attempt *a, hf_time latency
 }
 
 /* A server that cannot be reached is waited for, if there is no other answer: nothing was sent, so nothing is used up.
- * One attempt means one, though. */
+ * One attempt means one, though; and who was there, and has only lost the session, is not out. */
 static bool waits_outage_out(const struct hf_call *call, enum hf_fault fault) {
   return (fault == HF_FAULT_UNREACHABLE || fault == HF_FAULT_NOT_SENT) && call->retry.attempts > 1 && !call->degrades &&
-         call->now - call->started < call->retry.patience && hf_chain_next(call) == call->target_count;
+         !call->session_renewed && call->now - call->started < call->retry.patience &&
+         hf_chain_next(call) == call->target_count;
 }
 
 static bool plan_what_follows(struct hf_call *call, struct hf_attempt *a, const struct hf_verdict_row *row,

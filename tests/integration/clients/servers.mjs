@@ -144,7 +144,7 @@ await test('a server over HTTP that is killed in the middle of a call', async ({
   const port = await freePort();
   let child = await startEverythingHttp(port);
   defer(() => child.kill('SIGKILL'));
-  const gateway = await serve({ mcpServers: { everything: { url: `http://127.0.0.1:${port}/mcp` } } }, { defer, comment });
+  const gateway = await serve({ policies: { default: { retry: { patience: '1s' } } }, mcpServers: { everything: { url: `http://127.0.0.1:${port}/mcp` } } }, { defer, comment });
   const client = await connectHttp('sdk 2', gateway.url('everything'), { defer });
   const seen = [];
   const call = { name: 'trigger-long-running-operation', arguments: { duration: 20, steps: 100 } };
