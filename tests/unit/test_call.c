@@ -959,6 +959,7 @@ static void call__a_permit_is_not_waited_for_while_a_target_is_left(void **state
   assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(2));
   timer(&f, HF_SECONDS(2));
   ASSERT_ACTIONS(&f, HF_CALL_WITHDRAW, HF_CALL_ACQUIRE);
+  assert_int_equal(f.call.evidence.kind, HF_EVIDENCE_CONNECT_TIMEOUT);
   assert_int_equal(f.acts.items[0].provider, 0);
   assert_int_equal(f.acts.items[1].provider, 1);
   assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55)); /* the last one is waited for */
@@ -2147,6 +2148,7 @@ static void call__either_of_two_may_ask(void **state) {
     assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(120)); /* the first one's time, moved on */
     step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 0}, HF_SECONDS(101));
     step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 1}, HF_SECONDS(101));
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3701));
     step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = asks}, HF_SECONDS(102));
     assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3701)); /* the other one still does */
     step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = 1 - asks}, HF_SECONDS(201));
@@ -2308,6 +2310,93 @@ static void call__patience_with_an_outage_ends(void **state) {
   }
 }
 
+static void call__check_that_does_not_know_is_not_made_again(void **state) {
+  (void)state;
+  struct fixture f;
+  answer_lost(&f, HF_TIME_NEVER, false, HF_LETTER_OFF);
+  assert_at(&f, 1, HF_CALL_CHECK, 0);
+  say(&f, HF_CHECK_UNKNOWN, HF_SECONDS(2));
+  assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_BROKE, HF_EXECUTED_MAYBE, 1);
+}
+
+static void call__check_is_made_again_while_there_is_time_for_one(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct hf_call_target target = checked(HF_TIME_NEVER);
+    struct hf_call_options o = chain(&target, 1);
+    o.retry.jitter = HF_RETRY_JITTER_NONE;
+    struct fixture f;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(1));
+    hf_time last = HF_SECONDS(55) - HF_MS(510);
+    say(&f, HF_CHECK_FAILED, last + late);
+    if (late) {
+      assert_int_equal(outcome(&f)->end, HF_CALL_END_UNSAFE);
+    } else {
+      assert_int_equal(f.acts.len, 0);
+      assert_int_equal(hf_call_deadline(&f.call), last + HF_MS(500));
+    }
+  }
+}
+
+static void call__deadline_ends_the_wait_for_what_may_yet_run(void **state) {
+  (void)state;
+  struct fixture f;
+  answer_lost(&f, HF_SECONDS(10), false, HF_LETTER_OFF);
+  assert_int_equal(f.acts.len, 1);
+  timer(&f, HF_SECONDS(55)); /* nobody looked before */
+  assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_BROKE, HF_EXECUTED_MAYBE, 1);
+}
+
+static void call__letter_follows_another_answer_that_did_not_come(void **state) {
+  (void)state;
+  static const struct hf_call_target target = HARMLESS(0);
+  struct hf_call_options o = chain(&target, 1);
+  o.degrades = true;
+  o.letters = HF_LETTER_ALL;
+  struct fixture f;
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  grant(&f, 0);
+  faulted(&f, 0, http(500, -1), 0);
+  assert_at(&f, f.acts.len - 1, HF_CALL_DEGRADE, 0);
+  timer(&f, HF_SECONDS(55));
+  ASSERT_ACTIONS(&f, HF_CALL_DEAD_LETTER);
+}
+
+static void call__attempt_is_cut_short_for_the_briefest_check(void **state) {
+  (void)state;
+  const struct hf_call_target target = {.safety = HF_SAFETY_UNSAFE, .check_time = 1, .settle = 0};
+  struct hf_call_options o = chain(&target, 1);
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20));
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(1));
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_SECONDS(2));
+  assert_int_equal(f.acts.len, 0); /* it had settled: a repeat is planned */
+  assert_int_equal(f.call.executed, HF_EXECUTED_NO);
+}
+
+static void call__what_did_not_run_is_looked_for_at_all_targets(void **state) {
+  (void)state;
+  struct hf_call_target targets[HF_CALL_TARGETS_MAX];
+  for (unsigned i = 0; i < HF_CALL_TARGETS_MAX; i++)
+    targets[i] = checked(0);
+  struct hf_call_options o = chain(targets, HF_CALL_TARGETS_MAX);
+  struct fixture f;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, HF_EVIDENCE(HF_EVIDENCE_BROKE), HF_SECONDS(1));
+  assert_at(&f, 1, HF_CALL_CHECK, 0);
+  say(&f, HF_CHECK_DID_NOT_RUN, HF_SECONDS(2));
+  assert_int_equal(f.call.executed, HF_EXECUTED_NO);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -2414,6 +2503,12 @@ int main(void) {
       cmocka_unit_test(call__letter_of_any_target_that_writes),
       cmocka_unit_test(call__all_targets_there_can_be),
       cmocka_unit_test(call__patience_with_an_outage_ends),
+      cmocka_unit_test(call__check_that_does_not_know_is_not_made_again),
+      cmocka_unit_test(call__check_is_made_again_while_there_is_time_for_one),
+      cmocka_unit_test(call__deadline_ends_the_wait_for_what_may_yet_run),
+      cmocka_unit_test(call__letter_follows_another_answer_that_did_not_come),
+      cmocka_unit_test(call__attempt_is_cut_short_for_the_briefest_check),
+      cmocka_unit_test(call__what_did_not_run_is_looked_for_at_all_targets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
