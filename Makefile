@@ -72,7 +72,8 @@ models: ## search the models of breaker and dead letters, and see each of their 
 
 mutation: ## break src/policy in every small way (or in MUTANTS ways, drawn by SEED) and see the tests notice
 	@tools/setup build
-	@$(call configure,$(BUILD)-mutation,-Doptimization=0 -Ddebug=false -Db_sanitize=address$(comma)undefined)
+	@$(call configure,$(BUILD)-mutation,-Doptimization=0 -Ddebug=false \
+	  -Db_sanitize=address$(comma)undefined -Dc_args=-fsanitize=bounds-strict)
 	@tests/mutation/run $(BUILD)-mutation --sample $(MUTANTS) --seed $(SEED) --jobs $(JOBS)
 
 bench: ## measure against a direct connection, nginx, mcp-proxy and supergateway

@@ -2397,6 +2397,19 @@ static void call__what_did_not_run_is_looked_for_at_all_targets(void **state) {
   assert_int_equal(f.call.executed, HF_EXECUTED_NO);
 }
 
+static void call__who_allows_few_attempts_waits_for_no_outage(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+  o.hints.max_attempts = 2;
+  start_with(&f, &o);
+  refuse(&f, HF_DENIAL_DOWN, HF_TIME_NEVER, HF_EVIDENCE_NOT_STARTED, 0);
+  assert_int_equal(f.acts.len, 0);
+  timer(&f, HF_SECONDS(1));
+  refuse(&f, HF_DENIAL_DOWN, HF_TIME_NEVER, HF_EVIDENCE_NOT_STARTED, HF_SECONDS(1));
+  assert_outcome(&f, HF_CALL_END_REFUSED, HF_FAULT_UNREACHABLE, HF_EXECUTED_NO, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(call__success_ends_it_as_executed),
@@ -2509,6 +2522,7 @@ int main(void) {
       cmocka_unit_test(call__letter_follows_another_answer_that_did_not_come),
       cmocka_unit_test(call__attempt_is_cut_short_for_the_briefest_check),
       cmocka_unit_test(call__what_did_not_run_is_looked_for_at_all_targets),
+      cmocka_unit_test(call__who_allows_few_attempts_waits_for_no_outage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
