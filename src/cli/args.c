@@ -108,7 +108,8 @@ int hf_complain(enum hf_exit code, const char *format, ...) {
   char text[COMPLAINT_MAX] = "";
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(text, sizeof text, format, args);
+  if (vsnprintf(text, sizeof text, format, args) < 0)
+    text[0] = '\0';
   va_end(args);
   (void)fputs("holdfast: ", stderr);
   hf_terminal_print(stderr, hf_str_from(text), true);

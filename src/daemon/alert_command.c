@@ -111,9 +111,8 @@ static void start(struct hf_alert_command *command, struct run *run) {
   hf_list_push_back(&command->runs, &run->link);
   command->run_count++;
   hf_timer_set(command->loop, &run->timer, hf_time_add(command->loop->now, command->patience));
-  static char end[] = "\n"; /* so that a command that appends to a file gets lines */
-  const uv_buf_t line[] = {uv_buf_init(run->text.data, (unsigned)run->text.len), uv_buf_init(end, 1)};
-  if (uv_write(&run->write, (uv_stream_t *)&run->in, line, 2, on_written) < 0)
+  const uv_buf_t line = uv_buf_init(run->text.data, (unsigned)run->text.len);
+  if (uv_write(&run->write, (uv_stream_t *)&run->in, &line, 1, on_written) < 0)
     close_handle((uv_handle_t *)&run->in);
 }
 
@@ -126,6 +125,8 @@ int hf_alert_command_run(struct hf_alert_command *command, struct hf_str text) {
   run->command = command;
   hf_buf_init(&run->text, TEXT_MAX);
   int r = hf_buf_append_str(&run->text, text);
+  if (r == 0)
+    r = hf_buf_append_str(&run->text, HF_STR("\n")); /* so that a command that appends to a file gets lines */
   if (r == 0)
     r = hf_timer_init(command->loop, &run->timer, on_due);
   if (r < 0) {
