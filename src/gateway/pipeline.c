@@ -226,6 +226,7 @@ static void perform(struct hf_exchange *exchange, const struct hf_call_action *a
     exchange->call.waiter.tool = exchange->target->breaker;
     event.kind = HF_PROVIDER_ACQUIRE;
     hf_instance_step(exchange->target->instance, &event);
+    hf_trace_asked(exchange);
     break;
   case HF_CALL_WITHDRAW:
     event.kind = HF_PROVIDER_WITHDRAW;

@@ -297,6 +297,34 @@ static void on_acquire(struct hf_exchange *exchange, unsigned provider) {
   (void)add(exchange, HF_TRACE_FALLBACK);
 }
 
+/* When a breaker lets a call through; HF_TIME_NEVER: when its probe ends, which can be at any time. Closed: the past.
+ */
+static hf_time due(const struct hf_breaker *breaker) {
+  switch (breaker->state) {
+  case HF_BREAKER_OPEN:
+    return breaker->open_until;
+  case HF_BREAKER_HALF_OPEN:
+    return HF_TIME_NEVER;
+  case HF_BREAKER_CLOSED:
+    break;
+  }
+  return 0;
+}
+
+void hf_trace_asked(struct hf_exchange *exchange) {
+  const struct hf_target_tool *target = exchange->target;
+  if (!exchange->trace || !exchange->call.waiter.queued || !target->instance || !target->breaker)
+    return;
+  hf_time now = gateway_of(exchange)->loop->now;
+  hf_time server = due(hf_provider_breaker(target->instance->provider));
+  hf_time tool = due(hf_provider_tool_breaker(target->breaker));
+  hf_time later = hf_time_max(server, tool);
+  if (later <= now)
+    return;
+  on_detail(exchange, HF_TRACE_WAITS, tool > server ? HF_TRACE_WAITS_FOR_TOOL : HF_TRACE_WAITS_FOR_SERVER,
+            later == HF_TIME_NEVER ? -1 : later - now);
+}
+
 static void on_start(struct hf_exchange *exchange, const struct hf_call_action *action) {
   struct hf_trace *trace = exchange->trace;
   trace->at_provider = action->provider;

@@ -26,6 +26,9 @@ void hf_trace_stage(struct hf_exchange *exchange, struct hf_str note);
 void hf_trace_event(struct hf_exchange *exchange, const struct hf_call_event *event);
 void hf_trace_action(struct hf_exchange *exchange, const struct hf_call_action *action);
 
+/* A permit was asked for. Tells it if the call waits at a breaker now. */
+void hf_trace_asked(struct hf_exchange *exchange);
+
 /* The call is over, as it is answered. The trace is kept, and is the exchange's no more. */
 void hf_trace_end(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 

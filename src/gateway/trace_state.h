@@ -11,6 +11,7 @@ enum hf_trace_what {
   HF_TRACE_JOINED,   /* likewise the id of the call whose answer it shares */
   HF_TRACE_PAUSE,    /* `ms` since the last attempt ended */
   HF_TRACE_FALLBACK, /* on to `provider` */
+  HF_TRACE_WAITS,    /* `detail`: enum hf_trace_wait; `ms` until the breaker is due, absent while its probe is out */
   HF_TRACE_REFUSED,  /* `detail`: enum hf_denial; `ms` until it may be asked again */
   HF_TRACE_ATTEMPT,  /* `detail`: bits of enum hf_trace_start; `ms`: how long it had queued */
   HF_TRACE_SENT,
@@ -33,6 +34,7 @@ enum hf_trace_what {
   HF_TRACE_WHAT_COUNT
 };
 
+enum hf_trace_wait { HF_TRACE_WAITS_FOR_SERVER, HF_TRACE_WAITS_FOR_TOOL };
 enum hf_trace_start { HF_TRACE_HEDGE = 1, HF_TRACE_PROBE = 2, HF_TRACE_NEW_SESSION = 4 };
 enum { HF_TRACE_DEFERRED = 16, HF_TRACE_NO_BREAKER = 15, HF_TRACE_TEXT_MAX = 640, HF_TRACE_NAME_MAX = 128 };
 

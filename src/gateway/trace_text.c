@@ -60,6 +60,15 @@ static void tell_fallback(struct telling *t) {
   say(t, "it went on to %s", t->provider);
 }
 
+static void tell_waits(struct telling *t) {
+  say(t, "it waits for the breaker of %s%s, ", t->step->detail == HF_TRACE_WAITS_FOR_TOOL ? "the tool at " : "",
+      t->provider);
+  if (t->step->ms == HF_TRACE_NO_MS)
+    say(t, "whose probe is under way");
+  else
+    say(t, "which lets a probe through in %.1f s", seconds(t->step->ms));
+}
+
 static const char *open_breaker(const struct hf_trace_step *step) {
   bool provider = step->breaker >> 4 != HF_BREAKER_CLOSED;
   return provider ? "the breaker of the server is open" : "the breaker of the tool is open";
@@ -272,6 +281,7 @@ static const struct {
     [HF_TRACE_JOINED] = {"joined", 0, tell_joined},
     [HF_TRACE_PAUSE] = {"pause", MS, tell_pause},
     [HF_TRACE_FALLBACK] = {"fallback", PROVIDER, tell_fallback},
+    [HF_TRACE_WAITS] = {"waits", PROVIDER | MS, tell_waits},
     [HF_TRACE_REFUSED] = {"refused", PROVIDER | BREAKERS | MS, tell_refused},
     [HF_TRACE_ATTEMPT] = {"attempt", ATTEMPT | PROVIDER | MS, tell_attempt},
     [HF_TRACE_SENT] = {"sent", ATTEMPT | PROVIDER, tell_sent},

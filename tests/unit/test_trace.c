@@ -218,6 +218,62 @@ static void trace__every_level_says_what_and_why(void **state) {
   hf_trace_left(&exchange);
 }
 
+/* As the provider queues it, once enough failures opened the breaker of the tool, or of the server as well. */
+static void trip(struct fixture *f, enum hf_blame blame) {
+  struct hf_provider_event report = {
+      .kind = HF_PROVIDER_REPORT,
+      .report = {f->targets[0].breaker, {.blame = blame, .retry_after = -1, .latency = -1}},
+  };
+  struct hf_provider_actions out;
+  report.report.report.permit.tool_generation = hf_provider_tool_breaker(f->targets[0].breaker)->generation;
+  report.report.report.permit.provider_generation = hf_provider_breaker(f->instances[0].provider)->generation;
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(hf_provider_step(f->instances[0].provider, &report, f->loop.now, &out), 0);
+}
+
+static void trace__a_call_that_waits_at_an_open_breaker_says_so(void **state) {
+  struct fixture *f = *state;
+  struct hf_exchange exchange = begin(f, 1);
+  exchange.call.waiter.queued = true;
+  hf_trace_asked(&exchange);
+  assert_null(strstr(steps(f, exchange.trace), "waits")); /* for a slot, or the start of the server */
+  trip(f, HF_BLAME_TOOL);
+  exchange.call.waiter.queued = false;
+  hf_trace_asked(&exchange);
+  assert_null(strstr(steps(f, exchange.trace), "waits")); /* refused, or granted */
+  exchange.call.waiter.queued = true;
+  const struct hf_breaker *breaker = hf_provider_tool_breaker(f->targets[0].breaker);
+  pass(f, breaker->open_until - f->loop.now - HF_MS(1500));
+  hf_trace_asked(&exchange);
+  assert_has(steps(f, exchange.trace),
+             "\"what\":\"waits\",\"provider\":\"alpha\",\"ms\":1500,\"why\":\"it waits for the "
+             "breaker of the tool at 'alpha', which lets a probe through in 1.5 s\"}");
+  trip(f, HF_BLAME_PROVIDER);
+  hf_trace_asked(&exchange);
+  assert_has(steps(f, exchange.trace), "\"why\":\"it waits for the breaker of 'alpha', which lets a probe through in ");
+  hf_trace_left(&exchange);
+}
+
+static void trace__a_call_that_waits_for_anothers_probe_says_so(void **state) {
+  struct fixture *f = *state;
+  struct hf_exchange exchange = begin(f, 1);
+  trip(f, HF_BLAME_TOOL);
+  pass(f, HF_SECONDS(600));
+  struct hf_provider_actions out;
+  struct hf_waiter probe = {.tool = f->targets[0].breaker, .until = HF_TIME_NEVER, .lease = HF_SECONDS(20)};
+  struct hf_provider_event ready = {.kind = HF_PROVIDER_UPSTREAM_READY};
+  struct hf_provider_event acquire = {.kind = HF_PROVIDER_ACQUIRE, .waiter = &probe};
+  assert_int_equal(hf_provider_step(f->instances[0].provider, &ready, f->loop.now, &out), 0);
+  assert_int_equal(hf_provider_step(f->instances[0].provider, &acquire, f->loop.now, &out), 0);
+  assert_int_equal(out.len, 1);
+  exchange.call.waiter.queued = true;
+  hf_trace_asked(&exchange);
+  assert_has(steps(f, exchange.trace),
+             "{\"at\":600000,\"what\":\"waits\",\"provider\":\"alpha\",\"why\":\"it waits for the "
+             "breaker of the tool at 'alpha', whose probe is under way\"}");
+  hf_trace_left(&exchange);
+}
+
 /* The same evidence says less once the request was handed over. */
 static void trace__executed_is_what_the_fault_table_says_of_the_attempt(void **state) {
   struct fixture *f = *state;
@@ -372,6 +428,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(trace__a_good_call_is_told_in_five_steps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__every_level_says_what_and_why, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(trace__a_call_that_waits_at_an_open_breaker_says_so, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(trace__a_call_that_waits_for_anothers_probe_says_so, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__executed_is_what_the_fault_table_says_of_the_attempt, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__signs_of_life_are_told_once_an_attempt, set_up, tear_down),
       cmocka_unit_test_setup_teardown(trace__steps_beyond_the_limit_are_counted_and_the_end_has_its_place, set_up,
