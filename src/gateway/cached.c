@@ -63,7 +63,7 @@ enum hf_source hf_cached_substitute(struct hf_exchange *exchange, hf_time *ret_a
       .cache = cached ? &gateway->cache : NULL,
       .settings = exchange->tool,
       .fingerprint = &exchange->fingerprint,
-      .arguments = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
+      .arguments = hf_exchange_arguments(exchange),
       .output_schema = schema,
       .fault = exchange->call.fault,
   };

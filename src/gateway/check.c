@@ -192,8 +192,7 @@ static void checked(void *ctx, enum hf_check verdict) {
 
 void hf_check_start(struct hf_exchange *exchange, struct hf_target_tool *target, hf_time by) {
   struct hf_gateway *gateway = exchange->client->gateway;
-  struct hf_str arguments =
-      exchange->sent_arguments.ptr ? exchange->sent_arguments : hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+  struct hf_str arguments = exchange->sent_arguments.ptr ? exchange->sent_arguments : hf_exchange_arguments(exchange);
   /* A call that goes on without its client is still at that client's own instance. */
   struct hf_client *client = target->instance->client ? target->instance->client : exchange->client;
   if (hf_check_ask(gateway, client, target->tool, arguments, by - gateway->loop->now, checked, exchange,

@@ -47,6 +47,10 @@ struct hf_str hf_exchange_principal(const struct hf_exchange *exchange) {
   return exchange->principal ? hf_str_from(exchange->principal) : HF_STR("");
 }
 
+struct hf_str hf_exchange_arguments(const struct hf_exchange *exchange) {
+  return exchange->arguments.ptr ? exchange->arguments : hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+}
+
 bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str arguments) {
   if (exchange->has_fingerprint)
     return true;
@@ -59,7 +63,7 @@ bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str argumen
 }
 
 bool hf_exchange_identify(struct hf_exchange *exchange) {
-  return hf_exchange_identify_by(exchange, hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS));
+  return hf_exchange_identify_by(exchange, hf_exchange_arguments(exchange));
 }
 
 void hf_exchange_disown(struct hf_exchange *exchange) {

@@ -13,6 +13,7 @@
 #include "mcp/era.h"
 #include "mcp/message.h"
 #include "policy/call.h"
+#include "schema/repair.h"
 
 enum hf_stage {
   HF_STAGE_NEW,
@@ -91,6 +92,8 @@ struct hf_exchange {
 
   /* The stages before the call. */
   unsigned stage_next;
+  struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
+  const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
   struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */
   bool has_fingerprint;
   struct hf_str key;    /* idempotency key, or absent */
@@ -130,6 +133,9 @@ struct hf_exchange {
 
 /* Whose call it is; "" for nobody in particular. */
 struct hf_str hf_exchange_principal(const struct hf_exchange *exchange);
+
+/* The arguments of the call, raw: the caller's, or what repair or correction made of them; absent if there are none. */
+struct hf_str hf_exchange_arguments(const struct hf_exchange *exchange);
 
 /* Fills `fingerprint` in, once. Returns false if it cannot be told (no memory, arguments that say a member twice). */
 bool hf_exchange_identify(struct hf_exchange *exchange);

@@ -65,7 +65,7 @@ enum hf_stage_result hf_intent_before(struct hf_exchange *exchange) {
       .server = exchange->target->instance->settings->name,
       .tool = hf_letter_tool(exchange),
       .route = exchange->route ? exchange->route->name : (struct hf_str){NULL, 0},
-      .arguments = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
+      .arguments = hf_exchange_arguments(exchange),
       .key = exchange->key,
       .fingerprint = exchange->fingerprint,
       .trace_id = hf_letter_trace_id(exchange, trace_id),

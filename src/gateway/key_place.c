@@ -86,7 +86,7 @@ static int read_hint(struct hf_exchange *exchange, struct hf_str *ret_key) {
 
 /* The key among the arguments, which have their identity without it. */
 static int read_argument(struct hf_exchange *exchange, struct hf_str name, struct hf_str *ret_key) {
-  struct hf_str arguments = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+  struct hf_str arguments = hf_exchange_arguments(exchange);
   struct hf_json_scan scan;
   struct hf_json_doc doc;
   struct hf_buf rest;

@@ -126,7 +126,7 @@ static void bury(struct hf_exchange *exchange, const struct hf_outcome *outcome,
   struct hf_gateway *gateway = exchange->client->gateway;
   const struct hf_target_tool *target =
       outcome->provider < exchange->target_count ? &exchange->targets[outcome->provider] : exchange->target;
-  struct hf_str arguments = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+  struct hf_str arguments = hf_exchange_arguments(exchange);
   char call[HF_CALL_ID_MAX], trace_id[HF_TRACE_ID_MAX], hash[2 * SHA256_DIGEST_SIZE];
   const struct hf_letter letter = {
       .call = hf_outcome_call_id(exchange, call),

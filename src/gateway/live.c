@@ -123,7 +123,7 @@ static struct hf_live *free_live(struct hf_exchange *exchange) {
 
 /* What is sent in place of the caller's arguments, in the exchange's arena, or the caller's. */
 static int map_arguments(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str *ret_raw) {
-  *ret_raw = hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS);
+  *ret_raw = hf_exchange_arguments(exchange);
   if (!target->mapping || !target->mapping->arguments.ptr)
     return 0;
   struct hf_buf mapped;

@@ -33,6 +33,23 @@ struct hf_strings {
   size_t count;
 };
 
+/* What becomes of a value that does not fit its schema. */
+enum hf_check_mode {
+  HF_CHECK_ENFORCE, /* it goes no further */
+  HF_CHECK_WARN,    /* it goes on, and is logged and counted */
+  HF_CHECK_OFF,     /* nobody looks */
+};
+
+enum hf_repair_mode { HF_REPAIR_MODE_SAFE, HF_REPAIR_MODE_OFF };
+
+/* Whether what goes to a tool and comes from it fits the tool's own schemas. */
+struct hf_fit_settings {
+  enum hf_check_mode validate; /* arguments, before anything is sent */
+  enum hf_check_mode results;  /* structured content, against outputSchema */
+  enum hf_repair_mode repair;  /* of arguments that do not fit (schema/repair.h) */
+  bool repair_names;           /* of a tool that there is not, but nearly: only to one that only reads */
+};
+
 struct hf_server_settings {
   struct hf_str name;
   enum hf_transport_kind transport;
@@ -68,6 +85,7 @@ struct hf_server_settings {
   struct hf_policy policy;             /* of calls to this server's tools, unless a tool says otherwise */
   struct hf_provider_options provider; /* breaker, budget, concurrency */
   struct hf_strings transient_errors;  /* patterns of `isError` texts that are worth a retry */
+  struct hf_fit_settings fit;          /* of its tools, unless an entry says otherwise */
   uint16_t *not_executed;              /* HTTP statuses that prove it did not run */
   size_t not_executed_count;
 };
@@ -145,6 +163,7 @@ struct hf_tool_settings {
   struct hf_key_settings key;
   struct hf_reconcile_settings reconcile;
   hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
+  struct hf_fit_settings fit; /* complete: the server's with this entry's options on top */
   struct hf_cache_settings cache;
   enum hf_degraded_mode degraded;
   struct hf_default_settings fallback; /* `default:` */
@@ -169,9 +188,10 @@ struct hf_route_settings {
   struct hf_str output_schema; /* raw JSON, or absent */
   enum hf_route_order order;
   struct hf_route_provider *providers;
-  size_t provider_count;        /* 1 … HF_CALL_TARGETS_MAX */
-  struct hf_policy policy;      /* complete */
-  struct hf_tool_settings tool; /* cache, degraded, default, letters, priority, coalesce of the route; else unused */
+  size_t provider_count;   /* 1 … HF_CALL_TARGETS_MAX */
+  struct hf_policy policy; /* complete */
+  struct hf_tool_settings
+      tool; /* cache, degraded, default, fit, letters, priority, coalesce of the route; else unused */
 };
 
 /* `store:` and `deadLetters:` */
@@ -222,6 +242,9 @@ struct hf_limits {
   hf_time drain;        /* how long SIGTERM waits for calls in flight */
   uint32_t cache_bytes; /* of good answers that are kept in memory */
   uint32_t traces;      /* calls that `explain` still knows */
+  uint32_t argument_bytes;
+  uint32_t argument_depth;  /* objects and arrays within one another, the arguments themselves included */
+  uint32_t feedback_tokens; /* of the text that tells a model what was wrong with its arguments, estimated */
 };
 
 struct hf_settings {
