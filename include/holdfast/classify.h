@@ -42,6 +42,7 @@ enum hf_evidence_kind {
   HF_EVIDENCE_BAD_REPLY,         /* no JSON, HTML, a foreign id, neither result nor error, over a limit */
   HF_EVIDENCE_JSONRPC_ERROR,     /* `jsonrpc_code` with a 2xx status or over stdio */
   HF_EVIDENCE_TOOL_ERROR,        /* a result with `isError: true` */
+  HF_EVIDENCE_UNEXPECTED,        /* a result that fails what is expected of the tool's results */
   HF_EVIDENCE_CANCELLED,         /* the caller cancelled; made by the call itself */
   HF_EVIDENCE_DEADLINE,          /* the deadline passed; made by the call itself */
 };
@@ -113,6 +114,8 @@ static inline struct hf_evidence hf_evidence_of(enum hf_evidence_kind kind) {
   X(REDIRECTED, "redirected")                                                                                          \
   X(TOOL_ERROR, "tool_error")                                                                                          \
   X(TOOL_TRANSIENT, "tool_error_transient")                                                                            \
+  X(UNEXPECTED, "unexpected_result")                                                                                   \
+  X(SCHEMA, "schema")                                                                                                  \
   X(INPUT_REQUIRED, "input_required")                                                                                  \
   X(CANCELLED, "cancelled")                                                                                            \
   X(DEADLINE, "deadline")                                                                                              \

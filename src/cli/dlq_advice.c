@@ -42,6 +42,10 @@ static const struct {
     ROW("tool_error", "The tool ran and said no: read its answer; it needs other arguments (--patch) or is to be "
                       "discarded."),
     ROW("tool_error_transient", "The tool ran and said that it could not just then: replay later."),
+    ROW("unexpected_result", "The tool ran, and its result is not what `expect` asks for: read it; it needs other "
+                             "arguments (--patch) or is to be discarded."),
+    ROW("schema", "The agent could not bring its arguments into the tool's schema, and nothing was sent: `holdfast dlq "
+                  "show` has its tries; replay with --patch, and make the schema's descriptions clearer."),
     ROW("input_required", "The tool wanted something from its user and got no answer: have the agent call it again."),
     ROW("cancelled", "The client gave up or went away: discard, unless the effect is wanted still."),
     ROW("deadline", "The call's deadline passed before it had its turn: replay, and look what it waited for."),

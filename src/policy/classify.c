@@ -28,6 +28,9 @@ static const struct hf_verdict_row rows[HF_FAULT_COUNT] = {
     ROW(REDIRECTED, MAYBE, NEVER, NOBODY, NO),
     ROW(TOOL_ERROR, YES, NEVER, NOBODY, SAFE),
     ROW(TOOL_TRANSIENT, YES, TRANSIENT, TOOL, SAFE),
+    /* It answered, and not what its user needs; that is no fault of the server's. */
+    ROW(UNEXPECTED, YES, NEVER, NOBODY, SAFE),
+    ROW(SCHEMA, NO, NEVER, NOBODY, NO), /* the gateway's own word: nothing was sent */
     ROW(INPUT_REQUIRED, NO, NEVER, SUCCESS, NO),
     ROW(CANCELLED, NO, NEVER, NOBODY, NO),
     ROW(DEADLINE, NO, NEVER, NOBODY, NO),
@@ -128,6 +131,8 @@ static enum hf_fault fault_of(const struct hf_evidence *e) {
     return HF_FAULT_BAD_REPLY;
   case HF_EVIDENCE_TOOL_ERROR:
     return e->matches_transient ? HF_FAULT_TOOL_TRANSIENT : HF_FAULT_TOOL_ERROR;
+  case HF_EVIDENCE_UNEXPECTED:
+    return HF_FAULT_UNEXPECTED;
   case HF_EVIDENCE_CANCELLED:
     return HF_FAULT_CANCELLED;
   case HF_EVIDENCE_DEADLINE:

@@ -105,6 +105,8 @@ static const struct row table[] = {
      HF_BLAME_NOBODY, HF_NEXT_SAFE},
     {"isError that matches", E(TOOL_ERROR, .handed_over = true, .matches_transient = true), HF_FAULT_TOOL_TRANSIENT,
      HF_EXECUTED_YES, HF_REPEAT_TRANSIENT, HF_BLAME_TOOL, HF_NEXT_SAFE},
+    {"a result that fails what is expected", E(UNEXPECTED, .handed_over = true), HF_FAULT_UNEXPECTED, HF_EXECUTED_YES,
+     HF_REPEAT_NEVER, HF_BLAME_NOBODY, HF_NEXT_SAFE},
     {"-32042", CODE(-32042), HF_FAULT_INPUT_REQUIRED, HF_EXECUTED_NO, HF_REPEAT_NEVER, HF_BLAME_SUCCESS, HF_NEXT_NO},
     {"caller cancelled", E(CANCELLED), HF_FAULT_CANCELLED, HF_EXECUTED_NO, HF_REPEAT_NEVER, HF_BLAME_NOBODY,
      HF_NEXT_NO},
