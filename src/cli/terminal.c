@@ -7,20 +7,20 @@
 
 enum { WIDTH_MIN = 40, WIDTH_MAX = 1000 };
 
-static bool is_within(const char *bytes, const char *first, const char *last) {
-  size_t len = strlen(first);
-  return memcmp(bytes, first, len) >= 0 && memcmp(bytes, last, len) <= 0;
+static bool is_between(unsigned c, unsigned first, unsigned last) {
+  return c >= first && c <= last;
 }
 
 /* Bytes of a control character beyond ASCII, or 0: U+0080 to U+009F, whose second byte terminals of eight bits obey,
  * and what turns the direction of writing around, so that a line reads as something else. */
 static size_t hidden_control(struct hf_str rest) {
-  if (rest.len >= 2 && is_within(rest.ptr, "\xc2\x80", "\xc2\x9f"))
+  const unsigned char *p = (const unsigned char *)rest.ptr;
+  if (rest.len >= 2 && p[0] == 0xc2 && is_between(p[1], 0x80, 0x9f))
     return 2;
-  bool turns = rest.len >= 3 && (is_within(rest.ptr, "\xe2\x80\x8e", "\xe2\x80\x8f") ||
-                                 is_within(rest.ptr, "\xe2\x80\xa8", "\xe2\x80\xae") ||
-                                 is_within(rest.ptr, "\xe2\x81\xa6", "\xe2\x81\xa9"));
-  return turns ? 3 : 0;
+  if (rest.len < 3 || p[0] != 0xe2)
+    return 0;
+  const unsigned c = 0x2000U | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
+  return is_between(c, 0x200e, 0x200f) || is_between(c, 0x2028, 0x202e) || is_between(c, 0x2066, 0x2069) ? 3 : 0;
 }
 
 void hf_terminal_print(FILE *to, struct hf_str text, bool lines) {
