@@ -17,7 +17,7 @@ static size_t hidden_control(struct hf_str rest) {
   const unsigned char *p = (const unsigned char *)rest.ptr;
   if (rest.len >= 2 && p[0] == 0xc2 && is_between(p[1], 0x80, 0x9f))
     return 2;
-  if (rest.len < 3 || p[0] != 0xe2)
+  if (rest.len < 3 || p[0] != 0xe2 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
     return 0;
   const unsigned c = 0x2000U | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
   return is_between(c, 0x200e, 0x200f) || is_between(c, 0x2028, 0x202e) || is_between(c, 0x2066, 0x2069) ? 3 : 0;
