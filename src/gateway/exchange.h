@@ -10,6 +10,7 @@
 #include "gateway/loop.h"
 #include "gateway/session.h"
 #include "gateway/store.h"
+#include "gateway/tally.h"
 #include "mcp/era.h"
 #include "mcp/message.h"
 #include "policy/call.h"
@@ -94,6 +95,7 @@ struct hf_exchange {
   unsigned stage_next;
   struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
   const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
+  struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */
   struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */
   bool has_fingerprint;
   struct hf_str key;    /* idempotency key, or absent */
