@@ -54,7 +54,7 @@ enum hf_count {
   X(RESULT, "result")        /* the result doesn't fit its outputSchema */                                             \
   X(EXPECTATION, "expected") /* the result is not what `expect` wants */
 
-enum hf_misfit {
+enum hf_misfit_kind {
 #define HF_MISFIT_ENUM(name, text) HF_MISFIT_##name,
   HF_MISFIT_LIST(HF_MISFIT_ENUM)
 #undef HF_MISFIT_ENUM
@@ -81,7 +81,7 @@ enum hf_correction {
  * knows something sets it before the outcome is recorded, which counts it once. What was repaired the exchange knows
  * anyway. */
 struct hf_tally_notes {
-  enum hf_misfit misfit;
+  enum hf_misfit_kind misfit;
   struct hf_str pointer;        /* of the first misfit, a JSON Pointer; borrowed until the call is over */
   enum hf_correction asked;     /* what this answer asks for */
   enum hf_correction corrected; /* by what this call was put right, or the one before that it makes up for */
@@ -137,7 +137,7 @@ void hf_tally_flush(struct hf_tally *tally);
 
 /* Spellings in the store, without what stands before the point. */
 const char *hf_count_name(enum hf_count count);
-const char *hf_misfit_name(enum hf_misfit misfit);
+const char *hf_misfit_name(enum hf_misfit_kind misfit);
 const char *hf_correction_name(enum hf_correction correction);
 
 #endif
