@@ -44,7 +44,9 @@ struct hf_repairs {
 };
 
 struct hf_repair_options {
-  bool keep_values; /* only repairs that change no value: for tools whose effects cannot be taken back */
+  bool keep_values;   /* only repairs that change no value: for tools whose effects cannot be taken back */
+  struct hf_str tool; /* its name: a whole call in place of the arguments is read only if it names no other. Absent: any
+                       */
 };
 
 const char *hf_repair_name(enum hf_repair_kind kind);
