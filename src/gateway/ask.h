@@ -2,8 +2,8 @@
  * ones: the caller's own, through its client, or one that the gateway is configured with.
  *
  * Nothing was sent to the server when this happens, and nothing is sent unless the answer fits the schema. Two tries at
- * most; then the call is refused as it would have been. A legacy client is asked on the stream of its call. A modern one
- * gets a result that asks (`input_required`), whose state is signed, expires, and is all that is kept of it
+ * most; then the call is refused as it would have been. A legacy client is asked on the stream of its call. A modern
+ * one gets a result that asks (`input_required`), whose state is signed, expires, and is all that is kept of it
  * (gateway/signed_state.h). */
 #ifndef HF_GATEWAY_ASK_H
 #define HF_GATEWAY_ASK_H

@@ -2,14 +2,13 @@
  *
  * The message holds the tool's name, its schema, the arguments and what is wrong with them; nothing else. All of that
  * is the words of strangers, so all of it is one JSON text in one line between two markers: it has no line breaks, and
- * `<`, `>`, and characters that nobody sees are spelt as escapes, so that nothing in it can be one of the markers, begin
- * a line, or look other than it is. */
+ * `<`, `>`, and characters that nobody sees are spelt as escapes, so that nothing in it can be one of the markers,
+ * begin a line, or look other than it is. */
 #ifndef HF_GATEWAY_PROMPT_H
 #define HF_GATEWAY_PROMPT_H
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "gateway/arguments.h"
 
 enum {
   HF_PROMPT_BYTES_MAX = 64 << 10, /* of a message; what does not fit is not asked */
@@ -18,11 +17,11 @@ enum {
 };
 
 struct hf_prompt {
-  struct hf_str tool;      /* its name, as text */
-  struct hf_str schema;    /* raw JSON */
-  struct hf_str arguments; /* raw JSON: the caller's */
-  struct hf_str reasons;   /* text: what is wrong with them */
-  struct hf_str rejected;  /* raw JSON: an earlier answer that does not fit either, or absent */
+  struct hf_str tool;             /* its name, as text */
+  struct hf_str schema;           /* raw JSON */
+  struct hf_str arguments;        /* raw JSON: the caller's */
+  struct hf_str reasons;          /* text: what is wrong with them */
+  struct hf_str rejected;         /* raw JSON: an earlier answer that does not fit either, or absent */
   struct hf_str rejected_reasons; /* text: why; present alone if that answer was not even JSON */
 };
 
