@@ -55,7 +55,7 @@ _holdfast() {
     "dlq list" | "dlq analyze") options="$filters --status --state --config --json --help" ;;
     "dlq show") options="--show-secrets --state --config --json --help" ;;
     "dlq replay") options="$filters --all --dry-run --rate --concurrency --ramp-up --stop-on --reconcile --force-executed --patch
-      --control --config --json --help" ;;
+      --control --state --config --json --help" ;;
     "dlq discard" | "dlq requeue") options="$filters --status --all --reason --state --config --json --help" ;;
     "dlq export") options="$filters --status --show-secrets --state --config --json --help" ;;
     "dlq import") options="--state --config --json --help" ;;

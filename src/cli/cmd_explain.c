@@ -155,11 +155,6 @@ static int ask_letters(const struct hf_args *args, struct search *search) {
   return exit_code;
 }
 
-static bool database_exists(const struct hf_args *args) {
-  HF_CLEANUP_FREE char *path = hf_state_path(args->state, HF_STATE_DATABASE);
-  return path && access(path, F_OK) == 0;
-}
-
 static bool is_call_id(struct hf_str id) {
   return hf_str_starts(id, HF_STR("c-")) && id.len > 2 && id.len < HF_CALL_ID_MAX;
 }
@@ -181,7 +176,7 @@ int hf_cmd_explain(const struct hf_args *args) {
   if (exit_code != HF_EXIT_FAILED && exit_code != HF_EXIT_UNAVAILABLE)
     return exit_code;
   const bool running = exit_code == HF_EXIT_FAILED;
-  exit_code = database_exists(args) ? ask_letters(args, &search) : HF_EXIT_GOOD;
+  exit_code = hf_dlq_exists(args) ? ask_letters(args, &search) : HF_EXIT_GOOD;
   if (exit_code != HF_EXIT_GOOD)
     return exit_code;
   if (search.found)

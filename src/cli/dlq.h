@@ -14,9 +14,26 @@ struct hf_dlq {
   char *path;
 };
 
-/* Opens it: in --state DIR or the usual place. `make` makes one where there is none. Returns HF_EXIT_GOOD or what to
- * exit with, said already. */
+/* A gateway that runs with this configuration, and its database. */
+struct hf_dlq_gateway {
+  char *control; /* both owned */
+  char *database;
+};
+
+/* Asks it. Returns false if none runs, or it has no database. */
+bool hf_dlq_ask_gateway(const struct hf_args *args, struct hf_dlq_gateway *ret_gateway);
+void hf_dlq_gateway_deinit(struct hf_dlq_gateway *gateway);
+
+/* Does --state, if it is given, name the database of the gateway that is to replay letters? Returns HF_EXIT_GOOD or
+ * what to exit with, said already. */
+int hf_dlq_check_state(const struct hf_args *args);
+
+/* Opens it: in --state DIR, else where the running gateway has it, else in the usual place. `make` makes one where
+ * there is none. Returns HF_EXIT_GOOD or what to exit with, said already. */
 int hf_dlq_open(const struct hf_args *args, bool make, struct hf_dlq *ret_dlq);
+
+/* Is there one to open? */
+bool hf_dlq_exists(const struct hf_args *args);
 void hf_dlq_close(struct hf_dlq *dlq);
 
 /* Says what the database did not do, and returns HF_EXIT_UNAVAILABLE. */

@@ -7,6 +7,7 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static void defaults(struct hf_settings **ret_settings, const struct hf_config_options *options) {
@@ -57,8 +58,29 @@ static int open_database(struct hf_dlq *dlq, bool make) {
   return r < 0 ? hf_dlq_complain(dlq, r) : HF_EXIT_GOOD;
 }
 
+/* A gateway may have been told to keep its letters elsewhere. */
+static char *find_database(const struct hf_args *args, bool tell) {
+  if (args->state)
+    return hf_state_path(args->state, HF_STATE_DATABASE);
+  struct hf_dlq_gateway gateway;
+  HF_CLEANUP_FREE char *usual = hf_state_absolute(NULL, HF_STATE_DATABASE);
+  if (!hf_dlq_ask_gateway(args, &gateway))
+    return usual ? hf_strndup(usual, strlen(usual)) : NULL;
+  if (tell && usual && strcmp(usual, gateway.database) != 0)
+    (void)hf_complain(HF_EXIT_GOOD, "using '%s', where the gateway at '%s' keeps its letters", gateway.database,
+                      gateway.control);
+  char *path = hf_strndup(gateway.database, strlen(gateway.database));
+  hf_dlq_gateway_deinit(&gateway);
+  return path;
+}
+
+bool hf_dlq_exists(const struct hf_args *args) {
+  HF_CLEANUP_FREE char *path = find_database(args, false);
+  return path && access(path, F_OK) == 0;
+}
+
 int hf_dlq_open(const struct hf_args *args, bool make, struct hf_dlq *ret_dlq) {
-  struct hf_dlq dlq = {.path = hf_state_path(args->state, HF_STATE_DATABASE)};
+  struct hf_dlq dlq = {.path = find_database(args, true)};
   int exit_code = dlq.path ? load_settings(args, &dlq.settings) : hf_complain(HF_EXIT_FAILED, "out of memory");
   if (exit_code == HF_EXIT_GOOD)
     exit_code = open_database(&dlq, make);

@@ -305,6 +305,8 @@ int hf_dlq_replay(const struct hf_args *args) {
   struct hf_line line;
   int exit_code = read_plan(args, &plan);
   if (exit_code == HF_EXIT_GOOD)
+    exit_code = hf_dlq_check_state(args);
+  if (exit_code == HF_EXIT_GOOD)
     exit_code = hf_line_open(args, false, &line);
   if (exit_code == HF_EXIT_UNAVAILABLE)
     (void)hf_complain(HF_EXIT_UNAVAILABLE, "replays are calls like any other, so a running gateway makes them: start "

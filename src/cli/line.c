@@ -63,6 +63,25 @@ int hf_line_find(const struct hf_args *args, char **ret_path) {
   return exit_code;
 }
 
+bool hf_line_guess(const struct hf_args *args, char **ret_path) {
+  struct hf_error error = {0};
+  struct hf_settings *settings = NULL;
+  struct hf_problems problems;
+  const struct hf_config_options options = {.instance = HF_INSTANCE_SHARED};
+  char *path = NULL;
+  hf_problems_init(&problems);
+  if (args->control)
+    path = hf_strndup(args->control, strlen(args->control));
+  else if (!args->config)
+    path = hf_control_path();
+  else if (hf_config_load(args->config, &options, &problems, &settings, &error) >= 0)
+    path = settings->control.ptr ? hf_strndup(settings->control.ptr, settings->control.len) : hf_control_path();
+  hf_settings_free(settings);
+  if (path)
+    *ret_path = path;
+  return path != NULL;
+}
+
 int hf_line_open(const struct hf_args *args, bool own, struct hf_line *ret_line) {
   struct hf_line line = {0};
   bool named = (args->flags & HF_FLAG_CONTROL) != 0;

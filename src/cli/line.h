@@ -27,6 +27,9 @@ struct hf_line_answer {
  * already. */
 int hf_line_find(const struct hf_args *args, char **ret_path);
 
+/* The same for who can do without: nothing is said, and what cannot be found is false. */
+bool hf_line_guess(const struct hf_args *args, char **ret_path);
+
 /* Asks. Returns HF_EXIT_GOOD, and then `ret_answer` is to be deinitialised; or what to exit with, said already: also
  * when the answer is an error. */
 int hf_line_ask(struct hf_line *line, struct hf_str question, struct hf_line_answer *ret_answer);

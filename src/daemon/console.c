@@ -168,6 +168,27 @@ static int run_status(struct hf_console_ask *ask, const struct question *q) {
   return r;
 }
 
+static int run_store(struct hf_console_ask *ask, const struct question *q) {
+  (void)q;
+  const struct hf_gateway *gateway = ask->console->gateway;
+  struct hf_buf text;
+  struct hf_json_writer w;
+  hf_buf_init(&text, ANSWER_MAX);
+  hf_json_writer_init(&w, &text);
+  hf_json_write_object(&w);
+  if (gateway->database)
+    hf_json_write_member_str(&w, "database", hf_str_from(gateway->database));
+  hf_json_write_member_bool(&w, "open", gateway->store != NULL);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  if (r == 0)
+    answer_raw(ask, "result", hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  if (r == 0)
+    answer_soon(ask);
+  return r;
+}
+
 static int run_reload(struct hf_console_ask *ask, const struct question *q) {
   (void)q;
   struct hf_error error = {0};
@@ -236,6 +257,7 @@ static const struct {
 } handlers[] = {
     {{"status", 6}, run_status}, {{"tools", 5}, run_tools},     {{"call", 4}, run_call},
     {{"reload", 6}, run_reload}, {{"explain", 7}, run_explain}, {{"letters-replay", 14}, run_replay},
+    {{"store", 5}, run_store},
 };
 
 /* Reads an optional string member. */

@@ -1,4 +1,4 @@
-/* What an operator may ask of a gateway: status, tools, call, reload, explain, letters-replay.
+/* What an operator may ask of a gateway: status, tools, call, reload, explain, store, letters-replay.
  *
  * A question is one JSON object with `op`, an answer one with `result` or `error`; the control socket carries them to a
  * running gateway, and the command line asks one in its own process the same way. Tools are listed and called as a

@@ -724,6 +724,51 @@ await test('whoever notices first that a gateway died, an equal call is told of 
   }
 }, { timeoutMs: 60000 });
 
+await test('dlq finds the database of the running gateway by itself, and a replay minds a --state that is another', async (t) => {
+  const { defer } = t;
+  const state = scratch(defer);
+  const gateway = await serve({ mcpServers: { shop: { command: chaos, args: ['--stdio'] } } }, { defer, args: ['--state', state] });
+  await importInto(gateway.dir, [letter({ id: 'd-here', executed: 'no' })]);
+  const found = await run(gateway.dir, ['dlq', 'list']);
+  assert.match(found.out, /^d-here/m);
+  assert.ok(found.err.includes(`using '${state}/holdfast.db', where the gateway at '${gateway.dir}/holdfast/control.sock' keeps its letters`), found.err);
+  const named = await run(gateway.dir, ['dlq', 'list', '--config', gateway.file, '--json']);
+  assert.deepStrictEqual(named.json().map(({ id }) => id), ['d-here']);
+  const own = await run(gateway.dir, ['dlq', 'list', '--state', state]);
+  assert.deepStrictEqual([own.err, /^d-here/m.test(own.out)], ['', true]);
+  assert.match((await run(gateway.dir, ['explain', letter().call], { code: 1 })).err, /using '|nothing is known of call/);
+
+  const other = scratch(defer);
+  const { err } = await run(gateway.dir, ['dlq', 'replay', 'd-here', '--state', other], { code: 2 });
+  assert.ok(err.includes(`it keeps its letters in '${state}/holdfast.db', not in '${other}/holdfast.db'`), err);
+  assert.match((await run(gateway.dir, ['dlq', 'replay', 'd-here', '--state', `${state}/.`])).out, /1 letter: 1 replayed/);
+  await gateway.stop();
+  assert.match((await run(gateway.dir, ['dlq', 'list'], { code: 3 })).err, /Where yours keeps them, --state says/);
+});
+
+await test('a store whose directory cannot be made at the start is opened when it can', async (t) => {
+  const { defer } = t;
+  const dir = scratch(defer);
+  const place = path.join(dir, 'place');
+  fs.writeFileSync(place, 'in the way');
+  const config = { mcpServers: { shop: { command: chaos, args: ['--stdio'] } } };
+  const gateway = await serve(config, { defer, args: ['--state', path.join(place, 'state')] });
+  const ready = async () => (await fetch(`http://${gateway.address}/readyz`)).json();
+  const status = async (...words) => run(gateway.dir, ['status', ...words]);
+  assert.match(gateway.log.text, /no store: dead letters and intents will not be kept until it can be opened/);
+  assert.deepStrictEqual([(await ready()).ready, (await ready()).store], [true, 'not open']);
+  const { store } = (await status('--json')).json();
+  assert.deepStrictEqual([store.database, store.open], [path.join(place, 'state/holdfast.db'), false]);
+  assert.match(store.trouble, /place/);
+  assert.match((await status()).out, /NONE ARE KEPT, until '.*place\/state\/holdfast\.db' can be opened \(it is tried again\): /);
+  fs.unlinkSync(place);
+  await gateway.log.until(/the store is open: dead letters and intents are kept from now on/);
+  assert.strictEqual((await ready()).store, 'open');
+  assert.strictEqual((await status('--json')).json().store.open, true);
+  await run(gateway.dir, ['call', 'shop__charge', '{"_fault":"status:500"}'], { code: 1 });
+  assert.strictEqual((await list(gateway.dir)).length, 1);
+});
+
 await test('where files may hardly grow, calls are answered all the same', async ({ defer }) => {
   const dir = scratch(defer);
   const ask = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
