@@ -161,11 +161,24 @@ static void print_outages(struct status *s, uint32_t servers) {
     hf_table_deinit(&table);
 }
 
+static void print_no_letters(struct status *s, uint32_t status) {
+  const uint32_t store = list_of(s, status, "store");
+  if (!store) {
+    printf("\ndead letters: none are kept, for there is no store\n");
+    return;
+  }
+  printf("\ndead letters: NONE ARE KEPT, until '");
+  hf_terminal_print(stdout, text(s, store, "database"), false);
+  printf("' can be opened (it is tried again): ");
+  hf_terminal_print(stdout, text(s, store, "trouble"), false);
+  printf("\n");
+}
+
 static void print_letters(struct status *s, uint32_t status) {
   const uint32_t letters = list_of(s, status, "letters");
   char age[HF_WHEN_TEXT_MAX];
   if (!letters) {
-    printf("\ndead letters: none are kept, for there is no store\n");
+    print_no_letters(s, status);
     return;
   }
   const int64_t dead = number(s, letters, "dead");

@@ -10,7 +10,7 @@
 #include "daemon/state.h"
 #include "front/http.h"
 #include "front/stdio.h"
-#include "store/store.h"
+#include "store/opening.h"
 #include "upstream/factory.h"
 #include "upstream/reaper.h"
 
@@ -38,6 +38,8 @@ struct hf_app {
   struct hf_factory *factory;
   struct hf_gateway *gateway;
   struct hf_store *store;
+  struct hf_store_opening *opening; /* while it could not be opened */
+  char *database;                   /* its path */
   struct hf_alerts *alerts;
   struct hf_console *console;
   struct hf_control *control;
@@ -179,22 +181,6 @@ static void start_control(struct hf_app *app) {
   hf_log_event(app->log, HF_LOG_WARN, "no control socket", HF_LOG_STR("reason", hf_str_from(error.text)));
 }
 
-/* Calls are answered without one as well, so it is no reason to stop: but what fails is not kept, and nobody knows
- * afterwards what a gateway that died was about to do. */
-static void start_store(struct hf_app *app) {
-  struct hf_error error = {0};
-  if (!app->settings->store.enabled || app->options.front == HF_APP_NONE)
-    return;
-  HF_CLEANUP_FREE char *path = hf_state_path(app->options.state, HF_STATE_DATABASE);
-  const struct hf_store_options options = {
-      .uv = &app->uv, .loop = &app->loop, .path = path, .settings = &app->settings->store};
-  if (path && hf_store_new(&options, &app->store, &error) == 0)
-    hf_gateway_use_store(app->gateway, app->store);
-  else
-    hf_log_event(app->log, HF_LOG_ERROR, "no store: dead letters and intents will not be kept",
-                 HF_LOG_STR("path", hf_str_from(path ? path : "")), HF_LOG_STR("reason", hf_str_from(error.text)));
-}
-
 /* Without them letters are kept all the same. */
 static void start_alerts(struct hf_app *app) {
   const struct hf_alerts_options options = {
@@ -206,6 +192,54 @@ static void start_alerts(struct hf_app *app) {
     hf_log_event(app->log, HF_LOG_ERROR, "no alerts", HF_LOG_STR("reason", hf_str_from(hf_err_text(r))));
   else
     hf_gateway_hear_news(app->gateway, hf_alerts_news, app->alerts);
+}
+
+static void use_store(struct hf_app *app, struct hf_store *store) {
+  app->store = store;
+  hf_gateway_note_database(app->gateway, app->database, NULL);
+  hf_gateway_use_store(app->gateway, store);
+  start_alerts(app);
+}
+
+/* The settings may have changed since it was tried. */
+static void on_store_opened(void *ctx, struct hf_store *store) {
+  struct hf_app *app = ctx;
+  hf_store_opening_free(app->opening);
+  app->opening = NULL;
+  use_store(app, store);
+  (void)hf_store_reload(store, &app->settings->store);
+  hf_log_event(app->log, HF_LOG_INFO, "the store is open: dead letters and intents are kept from now on",
+               HF_LOG_STR("path", hf_str_from(app->database)));
+}
+
+static void on_store_failed(void *ctx, const char *reason) {
+  struct hf_app *app = ctx;
+  hf_gateway_note_database(app->gateway, app->database, reason);
+  hf_log_event(app->log, HF_LOG_WARN, "the store cannot be opened still",
+               HF_LOG_STR("path", hf_str_from(app->database)), HF_LOG_STR("reason", hf_str_from(reason)));
+}
+
+/* Calls are answered without one as well, so it is no reason to stop: but until it can be opened what fails is not
+ * kept, and nobody knows afterwards what a gateway that died was about to do. */
+static int start_store(struct hf_app *app) {
+  static const struct hf_store_opening_events events = {on_store_opened, on_store_failed};
+  struct hf_error error = {0};
+  if (!app->settings->store.enabled || app->options.front == HF_APP_NONE)
+    return 0;
+  app->database = hf_state_absolute(app->options.state, HF_STATE_DATABASE);
+  if (!app->database)
+    return HF_ERR_NOMEM;
+  const struct hf_store_options options = {
+      .uv = &app->uv, .loop = &app->loop, .path = app->database, .settings = &app->settings->store};
+  struct hf_store *store;
+  if (hf_store_new(&options, &store, &error) == 0) {
+    use_store(app, store);
+    return 0;
+  }
+  hf_gateway_note_database(app->gateway, app->database, error.text);
+  hf_log_event(app->log, HF_LOG_ERROR, "no store: dead letters and intents will not be kept until it can be opened",
+               HF_LOG_STR("path", hf_str_from(app->database)), HF_LOG_STR("reason", hf_str_from(error.text)));
+  return hf_store_opening_new(&options, app->settings, error.text, 0, &events, app, &app->opening);
 }
 
 static void on_client_gone(void *context) {
@@ -290,10 +324,9 @@ static int start(struct hf_app *app, struct hf_error *reterr) {
   }
   if (r < 0)
     return hf_error_set(reterr, r, "cannot start: %s", hf_err_text(r));
-  start_store(app);
-  start_alerts(app);
+  r = start_store(app);
   app->console = hf_console_new(app->gateway, reload, app);
-  if (!app->console)
+  if (r < 0 || !app->console)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
   r = start_front(app, reterr);
   if (r == 0)
@@ -364,6 +397,7 @@ void hf_app_free(struct hf_app *app) {
   hf_front_stdio_free(app->stdio);
   hf_gateway_free(app->gateway);
   hf_alerts_free(app->alerts);
+  hf_store_opening_free(app->opening);
   hf_store_free(app->store);
   hf_factory_free(app->factory);
   hf_reaper_free(app->reaper);
@@ -376,5 +410,6 @@ void hf_app_free(struct hf_app *app) {
   }
   hf_settings_free(app->settings);
   hf_log_free(app->log);
+  hf_free(app->database);
   hf_free(app);
 }

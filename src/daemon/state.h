@@ -6,6 +6,9 @@
  * Returns owned, or NULL when out of memory. */
 char *hf_state_path(const char *dir, const char *name);
 
+/* The same from the root, so that it means the same elsewhere. */
+char *hf_state_absolute(const char *dir, const char *name);
+
 /* The name of the database there. */
 #define HF_STATE_DATABASE "holdfast.db"
 

@@ -118,6 +118,13 @@ void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
   store->ops->watch(store, take_news, gateway);
 }
 
+void hf_gateway_note_database(struct hf_gateway *gateway, const char *path, const char *trouble) {
+  hf_free(gateway->database);
+  hf_free(gateway->store_trouble);
+  gateway->database = hf_strndup(path, strlen(path));
+  gateway->store_trouble = trouble ? hf_strndup(trouble, strlen(trouble)) : NULL;
+}
+
 int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
                    struct hf_gateway **ret_gateway) {
   struct hf_gateway *gateway = hf_calloc(1, sizeof *gateway);
@@ -184,6 +191,8 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_spare_deinit(&gateway->spare_exchanges);
   hf_cache_deinit(&gateway->cache);
   hf_metrics_deinit(&gateway->metrics);
+  hf_free(gateway->database);
+  hf_free(gateway->store_trouble);
   hf_settings_free(gateway->settings);
   hf_free(gateway);
 }

@@ -49,6 +49,8 @@ struct hf_gateway {
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
   struct hf_store *store;   /* borrowed; NULL: there is none */
+  char *database;           /* where it is, or would be; owned; NULL: none is wanted */
+  char *store_trouble;      /* why it is not open, owned */
   hf_store_news_fn *hear;   /* who hears its news besides, or NULL */
   void *hear_ctx;
   struct hf_cache cache;
@@ -82,8 +84,13 @@ struct hf_gateway {
 int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const struct hf_upstream_factory *factory,
                    struct hf_gateway **ret_gateway);
 
-/* Gives it what outlives it, before anything else; without one nothing does. Borrowed. */
+/* Gives it what outlives it, before anything else, or when it can be had at last; without one nothing does. Borrowed.
+ */
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store);
+
+/* Says where the database is, and, while there is no store, why; both are told to who asks how things are. Copied: what
+ * finds no memory is not told. */
+void hf_gateway_note_database(struct hf_gateway *gateway, const char *path, const char *trouble);
 
 /* Lets somebody else hear what the store tells. NULL: nobody. */
 void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, void *ctx);

@@ -139,6 +139,18 @@ static struct hf_instance *shown_instance(const struct hf_server *server) {
   return HF_CONTAINER_OF(server->own.next, struct hf_instance, link);
 }
 
+static void write_database(struct hf_json_writer *w, const struct hf_gateway *gateway) {
+  if (!gateway->database)
+    return;
+  hf_json_write_key(w, "store");
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "database", hf_str_from(gateway->database));
+  hf_json_write_member_bool(w, "open", gateway->store != NULL);
+  if (gateway->store_trouble)
+    hf_json_write_member_str(w, "trouble", hf_str_from(gateway->store_trouble));
+  hf_json_write_object_end(w);
+}
+
 static void write_store(struct hf_json_writer *w, const struct hf_gateway *gateway) {
   struct hf_store_stats stats = {0};
   gateway->store->ops->stats(gateway->store, &stats);
@@ -155,6 +167,7 @@ static void write_store(struct hf_json_writer *w, const struct hf_gateway *gatew
 
 static void write_whole(struct hf_json_writer *w, const struct hf_gateway *gateway) {
   const struct hf_metrics *metrics = &gateway->metrics;
+  write_database(w, gateway);
   if (gateway->store)
     write_store(w, gateway);
   hf_json_write_key(w, "cache");
@@ -228,6 +241,8 @@ bool hf_gateway_ready(struct hf_gateway *gateway, struct hf_buf *out) {
   hf_json_write_object_end(&w);
   bool ready = usable && !gateway->draining;
   hf_json_write_member_bool(&w, "ready", ready);
+  if (gateway->database) /* calls are answered without it, so it is none of the conditions */
+    hf_json_write_member_str(&w, "store", gateway->store ? HF_STR("open") : HF_STR("not open"));
   hf_json_write_object_end(&w);
   return hf_json_write_finish(&w) == 0 && ready;
 }

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "store/writer.h"
 
+#include <stdatomic.h>
+
 enum { TURN_MAX = 64 /* answers in one turn of the loop */ };
 
 /* Waiters that are refused, oldest first: to be told needs no memory. */
@@ -22,7 +24,8 @@ struct disk_store {
   struct hf_list delivering;
   hf_store_news_fn *tell;
   void *tell_ctx;
-  bool failing; /* the newest write failed, and it was told */
+  atomic_bool open; /* before that nobody asks anything, and there is nothing to hear */
+  bool failing;     /* the newest write failed, and it was told */
 };
 
 static struct disk_store *of(struct hf_store *store) {
@@ -260,6 +263,8 @@ static void log_health(struct disk_store *store, const struct hf_writer_health *
 static void on_answers(uv_async_t *async) {
   struct disk_store *store = async->data;
   struct hf_writer_health health;
+  if (!atomic_load(&store->open))
+    return;
   hf_loop_advance(store->loop, hf_clock_now(), hf_clock_wall_ms());
   hf_writer_take(&store->writer, &store->delivering, store->tell != NULL, &health);
   log_health(store, &health);
@@ -299,30 +304,16 @@ static int open_async(struct disk_store *store, uv_loop_t *uv) {
   return 0;
 }
 
-static int start(struct disk_store *store, const struct hf_store_options *options, struct hf_error *reterr) {
-  const struct hf_writer_options writer = {
-      .database = {.path = options->path, .vfs = options->vfs, .settings = options->settings, .own = true},
-      .look_every = options->look_every,
-      .sweep_every = options->sweep_every,
-      .notify = notify,
-      .ctx = store,
-  };
-  int r = open_async(store, options->uv);
-  if (r < 0)
-    return hf_error_set(reterr, r, "open the store: %s", hf_err_text(r));
-  return hf_writer_start(&store->writer, &writer, reterr);
-}
-
-int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_store, struct hf_error *reterr) {
+int hf_store_make(const struct hf_store_options *options, struct hf_store **ret_store) {
   struct disk_store *store = hf_calloc(1, sizeof *store);
   if (!store)
-    return hf_error_set(reterr, HF_ERR_NOMEM, "open the store: out of memory");
+    return HF_ERR_NOMEM;
   store->head.ops = &ops;
   store->loop = options->loop;
   store->refused.waits_end = &store->refused.waits;
   store->refused.queries_end = &store->refused.queries;
   hf_list_init(&store->delivering);
-  int r = start(store, options, reterr);
+  int r = open_async(store, options->uv);
   if (r < 0) {
     release(store);
     return r;
@@ -331,9 +322,40 @@ int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_s
   return 0;
 }
 
+int hf_store_open(struct hf_store *head, const struct hf_store_options *options, struct hf_error *reterr) {
+  struct disk_store *store = of(head);
+  const struct hf_writer_options writer = {
+      .database = {.path = options->path, .vfs = options->vfs, .settings = options->settings, .own = true},
+      .look_every = options->look_every,
+      .sweep_every = options->sweep_every,
+      .notify = notify,
+      .ctx = store,
+  };
+  int r = hf_writer_start(&store->writer, &writer, reterr);
+  atomic_store(&store->open, r == 0);
+  if (r == 0)
+    notify(store);
+  return r;
+}
+
+int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_store, struct hf_error *reterr) {
+  struct hf_store *store;
+  int r = hf_store_make(options, &store);
+  if (r < 0)
+    return hf_error_set(reterr, r, "open the store: %s", hf_err_text(r));
+  r = hf_store_open(store, options, reterr);
+  if (r < 0) {
+    hf_store_free(store);
+    return r;
+  }
+  *ret_store = store;
+  return 0;
+}
+
 void hf_store_free(struct hf_store *store) {
   if (!store)
     return;
-  hf_writer_stop(&of(store)->writer);
+  if (atomic_load(&of(store)->open))
+    hf_writer_stop(&of(store)->writer);
   release(of(store));
 }

@@ -26,6 +26,11 @@ struct hf_store_options {
  * hf_database_open. */
 int hf_store_new(const struct hf_store_options *options, struct hf_store **ret_store, struct hf_error *reterr);
 
+/* The halves of hf_store_new, for who cannot wait for the disk: hf_store_make on the loop, hf_store_open in any thread
+ * and once, before anybody uses the store. One that could not be opened is freed. */
+int hf_store_make(const struct hf_store_options *options, struct hf_store **ret_store);
+int hf_store_open(struct hf_store *store, const struct hf_store_options *options, struct hf_error *reterr);
+
 /* Takes other settings for what is asked from now on. Returns 0 or HF_ERR_NOMEM. */
 int hf_store_reload(struct hf_store *store, const struct hf_store_settings *settings);
 
