@@ -103,7 +103,7 @@ static size_t other(struct hf_str text, size_t at, size_t *weight) {
   return end - at;
 }
 
-size_t hf_tokens(struct hf_str text) {
+static uint64_t weigh(struct hf_str text) {
   size_t weight = 0;
   size_t len;
   for (size_t at = 0; at < text.len; at += len) {
@@ -127,6 +127,14 @@ size_t hf_tokens(struct hf_str text) {
       len = other(text, at, &weight);
     }
   }
-  const size_t tokens = (weight + SCALE / 2) / SCALE;
-  return weight > 0 && tokens == 0 ? 1 : tokens;
+  return weight;
+}
+
+size_t hf_tokens(struct hf_str text) {
+  const struct hf_str read = {text.ptr, text.len < HF_TOKENS_READ_MAX ? text.len : HF_TOKENS_READ_MAX};
+  uint64_t weight = weigh(read);
+  if (read.len < text.len)
+    weight = weight * text.len / read.len;
+  const uint64_t tokens = (weight + SCALE / 2) / SCALE;
+  return weight > 0 && tokens == 0 ? 1 : (size_t)tokens;
 }

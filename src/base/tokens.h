@@ -8,6 +8,8 @@
 
 #include "base/str.h"
 
+enum { HF_TOKENS_READ_MAX = 64 << 10 /* bytes: the rest of a text is taken to be like its beginning */ };
+
 /* Exact for no text, and off by little for any that is longer than a sentence. 0 for an empty or absent one. */
 size_t hf_tokens(struct hf_str text);
 

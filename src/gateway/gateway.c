@@ -114,6 +114,7 @@ void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, vo
 void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
   gateway->store = store;
   gateway->cache.store = store;
+  gateway->tally.store = store;
   store->ops->load(store, take_keyed, take_cached, gateway);
   store->ops->watch(store, take_news, gateway);
 }
@@ -153,6 +154,8 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
   hf_keys_init(&gateway->keys, gateway);
   gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
+  if (r == 0)
+    r = hf_tally_init(&gateway->tally, loop);
   gateway->lost = hf_lost_calls_new();
   if (r == 0)
     r = gateway->flights && gateway->lost ? open_nobody(gateway) : HF_ERR_NOMEM;
@@ -194,6 +197,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_free(gateway->database);
   hf_free(gateway->store_trouble);
   hf_settings_free(gateway->settings);
+  hf_tally_deinit(&gateway->tally);
   hf_free(gateway);
 }
 

@@ -17,6 +17,7 @@
 #include "gateway/metrics.h"
 #include "gateway/settings.h"
 #include "gateway/store.h"
+#include "gateway/tally.h"
 #include "gateway/traces.h"
 #include "gateway/upstream.h"
 #include "mcp/names.h"
@@ -66,6 +67,8 @@ struct hf_gateway {
   struct hf_metrics metrics;
   struct hf_traces traces;
   struct hf_spare spare_exchanges;
+  struct hf_tally tally;
+  struct hf_validator validator;
   struct hf_list replays; /* of dead letters, under way */
   size_t calls;           /* in flight */
   size_t own_instances;

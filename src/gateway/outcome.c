@@ -1,5 +1,6 @@
 #include "gateway/outcome.h"
 
+#include "base/tokens.h"
 #include "gateway/catalog.h"
 #include "gateway/degrade.h"
 #include "gateway/gateway.h"
@@ -180,6 +181,35 @@ static int append_text(const struct hf_exchange *exchange, const struct hf_outco
   return r ? r : hf_buf_printf(out, " [call %.*s]", HF_STR_FMT(hf_outcome_call_id(exchange, id)));
 }
 
+/* Only of what failed, or would have: good calls are not read again. */
+static size_t tokens_of(struct hf_str text, bool wanted) {
+  return wanted ? hf_tokens(text) : 0;
+}
+
+static void tally(struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_str server,
+                  struct hf_str tool) {
+  const struct hf_target_tool *target = exchange->target;
+  if (exchange->request.method != HF_METHOD_TOOLS_CALL || exchange->is_check || exchange->replay)
+    return;
+  const enum hf_fault first = hf_trace_first_fault(exchange->trace);
+  const bool failed = outcome->fault != HF_FAULT_NONE;
+  const bool words = outcome->fault == HF_FAULT_TOOL_ERROR && exchange->response;
+  const struct hf_tally_call call = {
+      .server = server,
+      .tool = target->listed ? tool : (struct hf_str){NULL, 0},
+      .outcome = outcome,
+      .notes = &exchange->notes,
+      .repairs = exchange->repairs,
+      .first_fault = first,
+      .unsafe = !hf_safety_allows_repeat(target->safety),
+      .shared = exchange->joined.ptr != NULL,
+      .arguments_tokens = tokens_of(hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
+                                    failed || first != HF_FAULT_NONE || exchange->repairs),
+      .answer_tokens = words ? hf_tokens(hf_message_raw(exchange->response, HF_FIELD_CONTENT)) : 0,
+  };
+  hf_tally_count(&exchange->client->gateway->tally, &call);
+}
+
 void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
   struct hf_gateway *gateway = exchange->client->gateway;
   const struct hf_target_tool *target = exchange->target;
@@ -191,6 +221,7 @@ void hf_outcome_record(struct hf_exchange *exchange, const struct hf_outcome *ou
   hf_metrics_outcome(&gateway->metrics, outcome);
   if (exchange->joined.ptr)
     hf_metrics_add(&gateway->metrics, HF_METRIC_JOINED);
+  tally(exchange, outcome, server, tool);
   hf_trace_end(exchange, outcome);
   hf_metrics_count(&gateway->metrics, server, target->listed ? tool : absent, outcome->source, outcome->fault,
                    outcome->attempts, outcome->elapsed);

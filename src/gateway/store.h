@@ -204,6 +204,10 @@ struct hf_store_ops {
   /* Keeps a cached answer over restarts. Nobody waits. */
   void (*keep)(struct hf_store *store, const struct hf_cached *cached);
 
+  /* Adds counts to those that are there: a JSON array of {"hour": since 1970, "server", "tool", "counts": {what: n}}.
+   * Nobody waits. Returns 0, or HF_ERR_LIMIT or HF_ERR_NOMEM for what it does not take. */
+  int (*tally)(struct hf_store *store, struct hf_str rows);
+
   /* What was stored before, once at the start, before any call: keys that have not expired, and cached answers. */
   void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
 

@@ -15,26 +15,27 @@
 
 #include <stdint.h>
 
-/* Each call is exactly one of those that are indented, or one of the faults or misfits. name, spelling in the store */
+/* Each call is exactly one of those with a dash, or has one fault or misfit. name, spelling in the store */
 #define HF_COUNT_LIST(X)                                                                                               \
-  X(CALLS, "calls")                     /* of tools, answered or cancelled; no checks of the gateway's own */          \
-  X(FIRST, "first")                     /*   went well at the first attempt, as they came */                           \
-  X(RETRIED, "retried")                 /*   … at a later attempt */                                                 \
-  X(FELL_BACK, "fell_back")             /*   … at another provider */                                                \
-  X(REPAIRED, "repaired")               /*   … with arguments that the gateway put right, or had put right */        \
-  X(CACHED, "cached")                   /*   answered from the cache, the record of a key, or an equal call */         \
-  X(ATTEMPTS, "attempts")               /* that were started, of all calls */                                          \
-  X(STALE, "stale")                     /* failed, and an earlier answer stood in */                                   \
-  X(DEFAULTED, "defaulted")             /* failed, and the configured default stood in */                              \
-  X(MAYBE, "maybe")                     /* of unsafe tools: nobody knows whether it ran */                             \
-  X(LETTERS, "letters")                 /* dead letters */                                                             \
-  X(LETTERS_LOST, "letters_lost")       /* that could not be written */                                                \
-  X(WARNED, "warned")                   /* went well with arguments that do not fit */                                 \
-  X(STOPPED, "stopped")                 /* told to stop and ask: correction did not help */                            \
-  X(UNDONE_TRIES, "undone_tries")       /* misfits that a later call of the model put right */                         \
-  X(ELAPSED_MS, "elapsed_ms")           /* from call to answer, all together */                                        \
-  X(TOKENS_FAILED, "tokens_failed")     /* what models wrote and read of calls that failed */                          \
-  X(TOKENS_FEEDBACK, "tokens_feedback") /* what they read of feedback */                                               \
+  X(CALLS, "calls")                 /* of tools, answered or cancelled; no checks and no replays */                    \
+  X(FIRST, "first")                 /* - went well at the first attempt, as they came */                               \
+  X(RETRIED, "retried")             /* - at a later attempt */                                                         \
+  X(FELL_BACK, "fell_back")         /* - at another provider */                                                        \
+  X(REPAIRED, "repaired")           /* - with arguments that the gateway put right, or had put right */                \
+  X(CACHED, "cached")               /* - without being sent: from the cache, the record of a key, or an equal call */  \
+  X(CHECKED, "checked")             /* - as a status check says, though the answer was lost */                         \
+  X(ATTEMPTS, "attempts")           /* that were started, of all calls */                                              \
+  X(STALE, "stale")                 /* failed, and an earlier answer stood in */                                       \
+  X(DEFAULTED, "defaulted")         /* failed, and the configured default stood in */                                  \
+  X(MAYBE, "maybe")                 /* failed, of unsafe tools, and nobody knows whether it ran */                     \
+  X(LETTERS, "letters")             /* dead letters */                                                                 \
+  X(LETTERS_LOST, "letters_lost")   /* that could not be written */                                                    \
+  X(WARNED, "warned")               /* went well though something did not fit its schema */                            \
+  X(STOPPED, "stopped")             /* told to stop and ask: correction did not help */                                \
+  X(UNDONE_TRIES, "undone_tries")   /* misfits that a later call of the model put right */                             \
+  X(ELAPSED_MS, "elapsed_ms")       /* from call to answer, all together */                                            \
+  X(TOKENS_FAILED, "tokens_failed") /* what models wrote and read of calls that failed */                              \
+  X(TOKENS_FEEDBACK, "tokens_feedback") /* of that, what they read of feedback */                                      \
   X(TOKENS_SAVED, "tokens_saved")       /* what they would have written and read of failures that they never saw */
 
 enum hf_count {
@@ -65,7 +66,7 @@ enum hf_misfit_kind {
 #define HF_CORRECTION_LIST(X)                                                                                          \
   X(NONE, "none")                                                                                                      \
   X(FEEDBACK, "feedback") /* the answer said what is wrong */                                                          \
-  X(ANCHORED, "anchored") /* … in another way, because the model did the same again */                               \
+  X(ANCHORED, "anchored") /* in another way, because the model did the same again */                                   \
   X(CLIENT, "client")     /* the caller's own model was asked in between */                                            \
   X(MODEL, "model")       /* a configured model was */                                                                 \
   X(HINT, "hint")         /* advice behind a business error */

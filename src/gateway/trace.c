@@ -403,6 +403,30 @@ void hf_trace_action(struct hf_exchange *exchange, const struct hf_call_action *
   }
 }
 
+static enum hf_fault fault_of_denial(enum hf_denial denial) {
+  switch (denial) {
+  case HF_DENIAL_BREAKER:
+    return HF_FAULT_BREAKER_OPEN;
+  case HF_DENIAL_DOWN:
+    return HF_FAULT_UNREACHABLE;
+  case HF_DENIAL_LIMIT:
+  case HF_DENIAL_BUDGET:
+    break;
+  }
+  return HF_FAULT_LOCAL_LIMIT;
+}
+
+enum hf_fault hf_trace_first_fault(const struct hf_trace *trace) {
+  for (unsigned i = 0; trace && i < trace->step_count; i++) {
+    const struct hf_trace_step *step = &trace->step[i];
+    if (step->what == HF_TRACE_REFUSED)
+      return fault_of_denial((enum hf_denial)step->detail);
+    if (step->what == HF_TRACE_FAILED || (step->what == HF_TRACE_ABORTED && step->detail != HF_ABORT_HEDGED))
+      return (enum hf_fault)step->fault;
+  }
+  return HF_FAULT_NONE;
+}
+
 static void keep(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = gateway_of(exchange);
   struct hf_traces *traces = &gateway->traces;

@@ -29,6 +29,9 @@ void hf_trace_action(struct hf_exchange *exchange, const struct hf_call_action *
 /* A permit was asked for. Tells it if the call waits at a breaker now. */
 void hf_trace_asked(struct hf_exchange *exchange);
 
+/* What went wrong first, a refusal before anything was sent included; HF_FAULT_NONE: nothing has. */
+enum hf_fault hf_trace_first_fault(const struct hf_trace *trace);
+
 /* The call is over, as it is answered. The trace is kept, and is the exchange's no more. */
 void hf_trace_end(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 

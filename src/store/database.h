@@ -51,6 +51,26 @@ int hf_database_change(struct hf_database *database, const struct hf_letter *let
 int hf_database_remember(struct hf_database *database, const struct hf_keyed *keyed);
 int hf_database_keep(struct hf_database *database, const struct hf_cached *cached);
 
+/* A count, as hf_database_tally has added it up. Texts are borrowed. */
+struct hf_tally_entry {
+  int64_t hour; /* since 1970 */
+  struct hf_str server;
+  struct hf_str tool;
+  struct hf_str what;
+  int64_t n;
+};
+
+typedef void hf_tally_fn(void *ctx, const struct hf_tally_entry *entry);
+
+/* Counts are kept for so many hours. */
+enum { HF_TALLY_HOURS_KEPT = 90 * 24 };
+
+int hf_database_tally(struct hf_database *database, struct hf_str rows);
+
+/* The counts of these hours, both included, by server, tool and hour. */
+int hf_database_tallies(struct hf_database *database, int64_t first_hour, int64_t last_hour, hf_tally_fn *tally,
+                        void *ctx);
+
 /* Adds a letter as it is, with its id; one that was being replayed elsewhere becomes a dead one that may have run.
  * Returns 0 or HF_ERR_EXISTS. */
 int hf_database_import(struct hf_database *database, const struct hf_letter *letter);
@@ -85,7 +105,8 @@ int hf_database_recover(struct hf_database *database, int64_t now_ms);
 /* Retention, in a transaction of its own: announces letters and removes some, in age (what is older than `maxAge` and
  * was announced a day, or `maxAge` if that is less, before) and in size (the oldest beyond `maxBytes`, those that are
  * done first; announced when there is a tenth left). Calls back with each that is removed, before it is;
- * hf_database_news tells the announcements. Keys and cached answers that have expired go, too. `ret_more`: there is
+ * hf_database_news tells the announcements. Keys, cached answers and counts that have expired
+ * go, too. `ret_more`: there is
  * more to do. */
 int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_news_fn *news, void *ctx, bool *ret_more);
 

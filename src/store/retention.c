@@ -8,6 +8,7 @@
 
 enum { AT_ONCE = 256, CACHE_BYTES_MAX = 64 << 20 };
 
+static const int64_t hour_ms = 60LL * 60 * 1000;
 static const int64_t day_ms = 24LL * 60 * 60 * 1000;
 
 static int64_t earlier(int64_t a, int64_t b) {
@@ -172,6 +173,8 @@ int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_new
     r = expire(database, HF_SQL_CACHE_EXPIRE, now_ms);
   if (r == 0)
     r = expire(database, HF_SQL_CACHE_TRIM, CACHE_BYTES_MAX);
+  if (r == 0)
+    r = expire(database, HF_SQL_TALLY_EXPIRE, now_ms / hour_ms - HF_TALLY_HOURS_KEPT);
   if (r < 0) {
     hf_database_rollback(database);
     return r;

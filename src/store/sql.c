@@ -33,6 +33,10 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
 
     "CREATE INDEX letters_age ON letters (status, last_ms, first_ms, bytes, announced_ms);"
     "PRAGMA user_version = 2",
+
+    "CREATE TABLE tallies (hour INTEGER NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, what TEXT NOT NULL,"
+    " n INTEGER NOT NULL, PRIMARY KEY (hour, server, tool, what)) WITHOUT ROWID;"
+    "PRAGMA user_version = 3",
 };
 
 #define LETTER_COLUMNS                                                                                                 \
@@ -134,6 +138,14 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_CACHE_EXPIRE] = "DELETE FROM cache WHERE expires_ms <= ?1",
     [HF_SQL_CACHE_TRIM] = "DELETE FROM cache WHERE fingerprint IN (SELECT fingerprint FROM (SELECT fingerprint,"
                           " sum(bytes) OVER (ORDER BY at_ms DESC, fingerprint) AS total FROM cache) WHERE total > ?1)",
+
+    [HF_SQL_TALLY_ADD] =
+        "INSERT INTO tallies SELECT a.value ->> '$.hour', a.value ->> '$.server', a.value ->> '$.tool',"
+        " c.key, c.value FROM json_each(?1) AS a, json_each(a.value, '$.counts') AS c WHERE true"
+        " ON CONFLICT (hour, server, tool, what) DO UPDATE SET n = n + excluded.n",
+    [HF_SQL_TALLY_LIST] = "SELECT hour, server, tool, what, n FROM tallies WHERE hour BETWEEN ?1 AND ?2"
+                          " ORDER BY server, tool, hour, what",
+    [HF_SQL_TALLY_EXPIRE] = "DELETE FROM tallies WHERE hour < ?1",
 
     [HF_SQL_PAGES] = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     [HF_SQL_VERSION] = "PRAGMA data_version",

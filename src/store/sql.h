@@ -2,7 +2,7 @@
 #ifndef HF_STORE_SQL_H
 #define HF_STORE_SQL_H
 
-enum { HF_SCHEMA_VERSION = 2, HF_APPLICATION_ID = 1212957771 /* "HLDK" */ };
+enum { HF_SCHEMA_VERSION = 3, HF_APPLICATION_ID = 1212957771 /* "HLDK" */ };
 
 /* Brings a database from version `i` to `i + 1`; each sets user_version itself. */
 extern const char *const hf_sql_migrations[HF_SCHEMA_VERSION];
@@ -80,6 +80,9 @@ enum hf_sql {
   HF_SQL_CACHE_LIST,
   HF_SQL_CACHE_EXPIRE,
   HF_SQL_CACHE_TRIM,
+  HF_SQL_TALLY_ADD,
+  HF_SQL_TALLY_LIST,
+  HF_SQL_TALLY_EXPIRE,
   HF_SQL_PAGES,
   HF_SQL_VACUUM,
   HF_SQL_VERSION,

@@ -109,6 +109,11 @@ static void keep(struct hf_store *head, const struct hf_cached *cached) {
   (void)ask(of(head), HF_TASK_KEEP, cached, NULL, NULL);
 }
 
+/* So may counts, but what is refused can be asked again. */
+static int tally(struct hf_store *head, struct hf_str rows) {
+  return ask(of(head), HF_TASK_TALLY, &rows, NULL, NULL);
+}
+
 static void letters(struct hf_store *head, const struct hf_letter_filter *filter, struct hf_store_query *query) {
   struct disk_store *store = of(head);
   query->impl = NULL;
@@ -170,8 +175,8 @@ static struct hf_str owner(const struct hf_store *head) {
   return hf_database_owner(HF_CONTAINER_OF(head, const struct disk_store, head)->writer.database);
 }
 
-static const struct hf_store_ops ops = {intend, settle, bury,  change, letters,      remember, keep,
-                                        load,   watch,  stats, forget, forget_query, owner};
+static const struct hf_store_ops ops = {intend, settle, bury,  change, letters, remember,     keep,
+                                        tally,  load,   watch, stats,  forget,  forget_query, owner};
 
 static bool deliver_refused(struct disk_store *store) {
   struct hf_store_wait *wait = store->refused.waits;

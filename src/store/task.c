@@ -40,10 +40,15 @@ static const struct shape {
   const size_t *texts; /* where its struct hf_str are */
   size_t text_count;
 } shapes[] = {
-    [HF_TASK_INTEND] = ROW(hf_intent, intent_texts),      [HF_TASK_SETTLE] = ROW(hf_str, whole_text),
-    [HF_TASK_BURY] = ROW(hf_letter, letter_texts),        [HF_TASK_CHANGE] = ROW(hf_letter, letter_texts),
-    [HF_TASK_REMEMBER] = ROW(hf_keyed, keyed_texts),      [HF_TASK_KEEP] = ROW(hf_cached, cached_texts),
-    [HF_TASK_FIND] = ROW(hf_letter_filter, filter_texts), [HF_TASK_SET] = {sizeof(struct hf_store_settings), NULL, 0},
+    [HF_TASK_INTEND] = ROW(hf_intent, intent_texts),
+    [HF_TASK_SETTLE] = ROW(hf_str, whole_text),
+    [HF_TASK_BURY] = ROW(hf_letter, letter_texts),
+    [HF_TASK_CHANGE] = ROW(hf_letter, letter_texts),
+    [HF_TASK_TALLY] = ROW(hf_str, whole_text),
+    [HF_TASK_REMEMBER] = ROW(hf_keyed, keyed_texts),
+    [HF_TASK_KEEP] = ROW(hf_cached, cached_texts),
+    [HF_TASK_FIND] = ROW(hf_letter_filter, filter_texts),
+    [HF_TASK_SET] = {sizeof(struct hf_store_settings), NULL, 0},
     [HF_TASK_LETTER] = ROW(hf_letter, letter_texts),
 };
 

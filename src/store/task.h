@@ -13,6 +13,7 @@ enum hf_task_kind {
   HF_TASK_BURY,     /* struct hf_letter */
   HF_TASK_CHANGE,   /* struct hf_letter */
   HF_TASK_REMEMBER, /* struct hf_keyed */
+  HF_TASK_TALLY,    /* struct hf_str */
   HF_TASK_KEEP,     /* struct hf_cached */
   HF_TASK_FIND,     /* struct hf_letter_filter */
   HF_TASK_SET,      /* struct hf_store_settings */

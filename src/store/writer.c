@@ -84,6 +84,8 @@ static int apply(struct hf_database *database, struct hf_task *task) {
     return hf_database_change(database, task->subject);
   case HF_TASK_REMEMBER:
     return hf_database_remember(database, task->subject);
+  case HF_TASK_TALLY:
+    return hf_database_tally(database, *(const struct hf_str *)task->subject);
   case HF_TASK_KEEP:
     return hf_database_keep(database, task->subject);
   case HF_TASK_FIND:

@@ -590,6 +590,11 @@ static void op_forget_query(struct hf_store *head, struct hf_store_query *query)
   }
 }
 
+static int op_tally(struct hf_store *head, struct hf_str rows) {
+  (void)head, (void)rows;
+  return 0;
+}
+
 static struct hf_str op_owner(const struct hf_store *head) {
   (void)head;
   return HF_STR("sim");
@@ -603,6 +608,7 @@ static const struct hf_store_ops store_ops = {
     .letters = op_letters,
     .remember = op_remember,
     .keep = op_keep,
+    .tally = op_tally,
     .load = op_load,
     .watch = op_watch,
     .stats = op_stats,

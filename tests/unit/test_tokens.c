@@ -68,11 +68,24 @@ static void tokens__words_break_where_a_capital_begins(void **state) {
   assert_int_equal(hf_tokens(HF_STR("a b c d")), 4);        /* single blanks are free */
 }
 
+/* A large text costs no more time than its beginning. */
+static void tokens__of_a_long_text_are_those_of_its_beginning(void **state) {
+  (void)state;
+  static char text[4 * HF_TOKENS_READ_MAX];
+  memset(text, 'x', sizeof text);
+  for (size_t i = 0; i < sizeof text; i += 4)
+    text[i] = ' ';
+  const size_t quarter = hf_tokens((struct hf_str){text, HF_TOKENS_READ_MAX});
+  assert_int_equal(quarter, 16876); /* 16,384 words of three letters */
+  assert_in_range(hf_tokens((struct hf_str){text, sizeof text}), 4 * quarter - 2, 4 * quarter + 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tokens__are_near_what_a_tokenizer_says),
       cmocka_unit_test(tokens__of_nothing_are_none),
       cmocka_unit_test(tokens__bytes_that_are_no_text_have_an_end),
+      cmocka_unit_test(tokens__of_a_long_text_are_those_of_its_beginning),
       cmocka_unit_test(tokens__words_break_where_a_capital_begins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

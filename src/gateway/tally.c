@@ -1,0 +1,358 @@
+#include "gateway/tally.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "json/write.h"
+
+#include <assert.h>
+
+enum { KEY_MAX = 512, NAME_MAX = 96, HOUR_MS = 60 * 60 * 1000 };
+
+/* What surrounds the arguments of a call in what a model writes, and an error text that it reads: averages. */
+enum { FRAME_TOKENS = 12, ERROR_TOKENS = 60 };
+
+static const hf_time flush_every = HF_SECONDS(10);
+
+const int64_t hf_tally_latency_ms[HF_TALLY_LATENCIES] = {5,    25,    100,   250,   500,   1000,     2500,
+                                                         5000, 10000, 20000, 30000, 60000, INT64_MAX};
+
+struct place {
+  char text[HF_TALLY_PLACE_LEN_MAX];
+  size_t len;
+  uint64_t count;
+};
+
+/* A tool in an hour. */
+struct row {
+  struct hf_str server; /* in the map's key */
+  struct hf_str tool;
+  uint64_t counts[HF_COUNT_COUNT];
+  uint64_t faults[HF_FAULT_COUNT];
+  uint64_t recovered[HF_FAULT_COUNT]; /* went well, though this happened first */
+  uint64_t misfits[HF_MISFIT_COUNT];
+  uint64_t repairs[HF_REPAIR_KIND_COUNT];
+  uint64_t asked[HF_CORRECTION_COUNT];
+  uint64_t corrected[HF_CORRECTION_COUNT];
+  uint64_t latency[HF_TALLY_LATENCIES];
+  struct place places[HF_TALLY_PLACES_MAX];
+  size_t place_count;
+  uint64_t elsewhere;
+};
+
+static const char *name_of(const char *const names[], int at) {
+  return names[at];
+}
+
+const char *hf_count_name(enum hf_count count) {
+  static const char *const names[HF_COUNT_COUNT] = {
+#define HF_COUNT_NAME(name, text) text,
+      HF_COUNT_LIST(HF_COUNT_NAME)
+#undef HF_COUNT_NAME
+  };
+  return name_of(names, (int)count);
+}
+
+const char *hf_misfit_name(enum hf_misfit_kind misfit) {
+  static const char *const names[HF_MISFIT_COUNT] = {
+#define HF_MISFIT_NAME(name, text) text,
+      HF_MISFIT_LIST(HF_MISFIT_NAME)
+#undef HF_MISFIT_NAME
+  };
+  return name_of(names, (int)misfit);
+}
+
+const char *hf_correction_name(enum hf_correction correction) {
+  static const char *const names[HF_CORRECTION_COUNT] = {
+#define HF_CORRECTION_NAME(name, text) text,
+      HF_CORRECTION_LIST(HF_CORRECTION_NAME)
+#undef HF_CORRECTION_NAME
+  };
+  return name_of(names, (int)correction);
+}
+
+static void on_flush(struct hf_timer *timer) {
+  hf_tally_flush(HF_CONTAINER_OF(timer, struct hf_tally, flush));
+}
+
+int hf_tally_init(struct hf_tally *tally, struct hf_loop *loop) {
+  *tally = (struct hf_tally){.loop = loop};
+  hf_map_init(&tally->rows, HF_TALLY_TOOLS_MAX + 1);
+  return hf_timer_init(loop, &tally->flush, on_flush);
+}
+
+static void drop_rows(struct hf_tally *tally) {
+  for (size_t i = 0; i < tally->rows.len; i++)
+    hf_free(tally->rows.entries[i].value);
+  hf_map_deinit(&tally->rows);
+  hf_map_init(&tally->rows, HF_TALLY_TOOLS_MAX + 1);
+}
+
+void hf_tally_deinit(struct hf_tally *tally) {
+  if (!tally->loop)
+    return;
+  hf_tally_flush(tally);
+  drop_rows(tally);
+  hf_map_deinit(&tally->rows);
+  hf_timer_deinit(tally->loop, &tally->flush);
+}
+
+static struct row *add_row(struct hf_tally *tally, struct hf_str key, size_t server_len) {
+  struct row *row = hf_calloc(1, sizeof *row);
+  if (!row || hf_map_put(&tally->rows, key, row) < 0) {
+    hf_free(row);
+    return NULL;
+  }
+  const char *copy = tally->rows.entries[tally->rows.len - 1].key;
+  row->server = (struct hf_str){copy, server_len};
+  row->tool = (struct hf_str){copy + server_len + 1, key.len - server_len - 1};
+  if (tally->rows.len == 1)
+    hf_timer_set(tally->loop, &tally->flush, hf_time_add(tally->loop->now, flush_every));
+  return row;
+}
+
+static struct row *find_row(struct hf_tally *tally, struct hf_str server, struct hf_str tool) {
+  if (!server.ptr)
+    server = HF_STR("_unknown");
+  if (!tool.ptr)
+    tool = HF_STR("_unknown");
+  if (server.len + tool.len + 1 > KEY_MAX)
+    server = tool = HF_STR("_other");
+  char key[KEY_MAX];
+  memcpy(key, server.ptr, server.len);
+  key[server.len] = '\0';
+  memcpy(key + server.len + 1, tool.ptr, tool.len);
+  const struct hf_str whole = {key, server.len + 1 + tool.len};
+  struct row *row = hf_map_get(&tally->rows, whole);
+  if (row || tally->rows.len < HF_TALLY_TOOLS_MAX)
+    return row ? row : add_row(tally, whole, server.len);
+  row = hf_map_get(&tally->rows, HF_STR("_other\0_other"));
+  return row ? row : add_row(tally, HF_STR("_other\0_other"), sizeof "_other" - 1);
+}
+
+/* Cut at a character. */
+static size_t place_len(struct hf_str pointer) {
+  if (pointer.len <= HF_TALLY_PLACE_LEN_MAX)
+    return pointer.len;
+  size_t len = HF_TALLY_PLACE_LEN_MAX;
+  while (len > 0 && ((unsigned char)pointer.ptr[len] & 0xc0) == 0x80)
+    len--;
+  return len;
+}
+
+static void count_place(struct row *row, struct hf_str pointer) {
+  if (!pointer.ptr)
+    return;
+  const size_t len = place_len(pointer);
+  for (size_t i = 0; i < row->place_count; i++) {
+    struct place *place = &row->places[i];
+    if (place->len == len && memcmp(place->text, pointer.ptr, len) == 0) {
+      place->count++;
+      return;
+    }
+  }
+  if (row->place_count == HF_TALLY_PLACES_MAX) {
+    row->elsewhere++;
+    return;
+  }
+  struct place *place = &row->places[row->place_count++];
+  memcpy(place->text, pointer.ptr, len);
+  place->len = len;
+  place->count = 1;
+}
+
+static bool put_right(const struct hf_tally_call *call) {
+  const enum hf_correction how = call->notes->corrected;
+  return (call->repairs && call->repairs->count > 0) || how == HF_CORRECTION_CLIENT || how == HF_CORRECTION_MODEL;
+}
+
+static enum hf_count good_end(const struct hf_tally_call *call) {
+  const struct hf_outcome *outcome = call->outcome;
+  if (call->shared || outcome->source != HF_SOURCE_LIVE)
+    return HF_COUNT_CACHED;
+  if (put_right(call))
+    return HF_COUNT_REPAIRED;
+  if (call->first_fault == HF_FAULT_NONE)
+    return HF_COUNT_FIRST;
+  return outcome->provider > 0 ? HF_COUNT_FELL_BACK : HF_COUNT_RETRIED;
+}
+
+/* What a model has to write and read of a failure that it sees. */
+static uint64_t failure_tokens(const struct hf_tally_call *call) {
+  return FRAME_TOKENS + call->arguments_tokens + (call->answer_tokens ? call->answer_tokens : ERROR_TOKENS);
+}
+
+static void count_good(struct row *row, const struct hf_tally_call *call) {
+  const enum hf_count end = good_end(call);
+  row->counts[end]++;
+  if (end != HF_COUNT_CACHED)
+    row->recovered[call->first_fault]++;
+  if (call->notes->misfit != HF_MISFIT_NONE)
+    row->counts[HF_COUNT_WARNED]++;
+  if (end == HF_COUNT_RETRIED || end == HF_COUNT_FELL_BACK || end == HF_COUNT_REPAIRED)
+    row->counts[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
+}
+
+static void count_bad(struct row *row, const struct hf_tally_call *call) {
+  const struct hf_outcome *outcome = call->outcome;
+  const enum hf_misfit_kind misfit = call->notes->misfit;
+  if (outcome->end == HF_CALL_END_CHECKED)
+    row->counts[HF_COUNT_CHECKED]++;
+  else if (misfit != HF_MISFIT_NONE)
+    row->misfits[misfit]++;
+  else
+    row->faults[outcome->fault]++;
+  row->counts[HF_COUNT_STALE] += outcome->source == HF_SOURCE_CACHE;
+  row->counts[HF_COUNT_DEFAULTED] += outcome->source == HF_SOURCE_DEGRADED;
+  row->counts[HF_COUNT_MAYBE] += call->unsafe && outcome->executed == HF_EXECUTED_MAYBE;
+  if (outcome->fault == HF_FAULT_CANCELLED)
+    return;
+  if (outcome->source == HF_SOURCE_LIVE && outcome->end != HF_CALL_END_CHECKED)
+    row->counts[HF_COUNT_TOKENS_FAILED] += failure_tokens(call);
+  else
+    row->counts[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
+}
+
+static void count_notes(struct row *row, const struct hf_tally_call *call) {
+  const struct hf_tally_notes *notes = call->notes;
+  if (notes->misfit != HF_MISFIT_NONE)
+    count_place(row, notes->pointer);
+  for (unsigned i = 0; call->repairs && i < call->repairs->count; i++)
+    row->repairs[call->repairs->item[i].kind]++;
+  row->asked[notes->asked]++;
+  row->corrected[notes->corrected]++;
+  row->counts[HF_COUNT_STOPPED] += notes->stopped;
+  row->counts[HF_COUNT_UNDONE_TRIES] += notes->undone_tries;
+  row->counts[HF_COUNT_TOKENS_FEEDBACK] += notes->feedback_tokens;
+}
+
+static void count_time(struct row *row, hf_time elapsed) {
+  const int64_t ms = elapsed / HF_MS(1);
+  size_t i = 0;
+  while (i < HF_TALLY_LATENCIES - 1 && ms > hf_tally_latency_ms[i])
+    i++;
+  row->latency[i]++;
+  row->counts[HF_COUNT_ELAPSED_MS] += (uint64_t)(ms > 0 ? ms : 0);
+}
+
+void hf_tally_count(struct hf_tally *tally, const struct hf_tally_call *call) {
+  if (!tally->store)
+    return;
+  const int64_t hour = tally->loop->wall_ms / HOUR_MS;
+  if (tally->rows.len > 0 && hour != tally->hour)
+    hf_tally_flush(tally);
+  if (tally->rows.len == 0)
+    tally->hour = hour; /* what the store has refused is counted with its own hour, and takes the next calls with it */
+  struct row *row = find_row(tally, call->server, call->tool);
+  if (!row)
+    return;
+  row->counts[HF_COUNT_CALLS]++;
+  row->counts[HF_COUNT_ATTEMPTS] += call->outcome->attempts;
+  if (call->outcome->fault == HF_FAULT_NONE)
+    count_good(row, call);
+  else
+    count_bad(row, call);
+  count_notes(row, call);
+  count_time(row, call->outcome->elapsed);
+  row->counts[HF_COUNT_LETTERS] += call->outcome->letter == HF_LETTER_WRITTEN;
+  row->counts[HF_COUNT_LETTERS_LOST] += call->outcome->letter == HF_LETTER_FAILED;
+}
+
+static void write_count(struct hf_json_writer *w, const char *group, struct hf_str name, uint64_t count) {
+  char key[NAME_MAX];
+  struct hf_buf text = {.data = key, .cap = sizeof key, .max = sizeof key};
+  if (count == 0 || hf_buf_append_str(&text, hf_str_from(group)) < 0 || hf_buf_append_str(&text, name) < 0)
+    return;
+  hf_json_write_key_str(w, hf_buf_str(&text));
+  hf_json_write_int(w, count < INT64_MAX ? (int64_t)count : INT64_MAX);
+}
+
+static const char *fault_name(int at) {
+  return hf_fault_name((enum hf_fault)at);
+}
+
+static const char *misfit_name(int at) {
+  return hf_misfit_name((enum hf_misfit_kind)at);
+}
+
+static const char *repair_name(int at) {
+  return hf_repair_name((enum hf_repair_kind)at);
+}
+
+static const char *correction_name(int at) {
+  return hf_correction_name((enum hf_correction)at);
+}
+
+static const char *count_name(int at) {
+  return hf_count_name((enum hf_count)at);
+}
+
+static const struct {
+  const char *prefix;
+  size_t offset;
+  int first; /* "none" is nothing to tell */
+  int count;
+  const char *(*name)(int at);
+} groups[] = {
+    {"", offsetof(struct row, counts), 0, HF_COUNT_COUNT, count_name},
+    {"fault.", offsetof(struct row, faults), 1, HF_FAULT_COUNT, fault_name},
+    {"recovered.", offsetof(struct row, recovered), 1, HF_FAULT_COUNT, fault_name},
+    {"misfit.", offsetof(struct row, misfits), 1, HF_MISFIT_COUNT, misfit_name},
+    {"repair.", offsetof(struct row, repairs), 0, HF_REPAIR_KIND_COUNT, repair_name},
+    {"asked.", offsetof(struct row, asked), 1, HF_CORRECTION_COUNT, correction_name},
+    {"corrected.", offsetof(struct row, corrected), 1, HF_CORRECTION_COUNT, correction_name},
+};
+
+static void write_latency(const struct row *row, struct hf_json_writer *w) {
+  for (size_t i = 0; i < HF_TALLY_LATENCIES - 1; i++) {
+    char digits[HF_DECIMAL_MAX];
+    write_count(w, "latency.", hf_str_decimal((uint64_t)hf_tally_latency_ms[i], digits), row->latency[i]);
+  }
+  write_count(w, "latency.", HF_STR("more"), row->latency[HF_TALLY_LATENCIES - 1]);
+}
+
+static void write_row(const struct row *row, int64_t hour, struct hf_json_writer *w) {
+  hf_json_write_object(w);
+  hf_json_write_member_int(w, "hour", hour);
+  hf_json_write_member_str(w, "server", row->server);
+  hf_json_write_member_str(w, "tool", row->tool);
+  hf_json_write_key(w, "counts");
+  hf_json_write_object(w);
+  for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+    const uint64_t *counts = (const uint64_t *)(const void *)((const char *)row + groups[g].offset);
+    for (int i = groups[g].first; i < groups[g].count; i++)
+      write_count(w, groups[g].prefix, hf_str_from(groups[g].name(i)), counts[i]);
+  }
+  write_latency(row, w);
+  for (size_t i = 0; i < row->place_count; i++)
+    write_count(w, "at.", (struct hf_str){row->places[i].text, row->places[i].len}, row->places[i].count);
+  write_count(w, "elsewhere", HF_STR(""), row->elsewhere);
+  hf_json_write_object_end(w);
+  hf_json_write_object_end(w);
+}
+
+static int write_rows(const struct hf_tally *tally, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_array(&w);
+  for (size_t i = 0; i < tally->rows.len; i++)
+    write_row(tally->rows.entries[i].value, tally->hour, &w);
+  hf_json_write_array_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+void hf_tally_flush(struct hf_tally *tally) {
+  hf_timer_stop(tally->loop, &tally->flush);
+  if (!tally->store || tally->rows.len == 0)
+    return;
+  struct hf_buf text;
+  hf_buf_init(&text, HF_TALLY_FLUSH_BYTES_MAX);
+  int r = write_rows(tally, &text);
+  if (r == 0)
+    r = tally->store->ops->tally(tally->store, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  if (r == 0)
+    drop_rows(tally);
+  else
+    hf_timer_set(tally->loop, &tally->flush, hf_time_add(tally->loop->now, flush_every));
+}
