@@ -10,7 +10,8 @@ struct loop {
   enum hf_correction_kind kind;
   hf_time until;
   unsigned count;
-  bool told; /* that it is enough */
+  bool anchored; /* one of them repeated another */
+  bool told;     /* that it is enough */
   size_t bytes;
   struct hf_correction_try *tries[HF_CORRECTION_TRIES_MAX]; /* each with its texts behind it, owned; the oldest first */
   unsigned try_count;
@@ -73,7 +74,7 @@ static void count(struct hf_corrections *corrections, enum hf_correction_kind ki
 
 static void abandon(struct hf_corrections *corrections, struct loop *loop) {
   if (!loop->told)
-    count(corrections, loop->kind, HF_CORRECTION_ABANDONED);
+    count(corrections, loop->kind, HF_CORRECTION_END_ABANDONED);
   forget(corrections, loop);
 }
 
@@ -202,11 +203,12 @@ static void describe(struct hf_corrections *corrections, struct loop *loop, stru
   view->exhausted = is_enough(loop, view, options);
   view->ends = view->exhausted && !loop->told;
   loop->told |= view->exhausted;
+  loop->anchored |= view->anchored;
   view->anchored = loop->kind == HF_CORRECTION_ERROR ? view->times > 1 : view->same_arguments || view->same_error;
   if (view->anchored)
-    count(corrections, loop->kind, HF_CORRECTION_ANCHORED);
+    count(corrections, loop->kind, HF_CORRECTION_END_ANCHORED);
   if (view->ends)
-    count(corrections, loop->kind, HF_CORRECTION_EXHAUSTED);
+    count(corrections, loop->kind, HF_CORRECTION_END_EXHAUSTED);
   for (unsigned i = 0; i < loop->try_count; i++)
     view->tries[view->try_count++] = loop->tries[i];
 }
@@ -216,7 +218,7 @@ void hf_corrections_note(struct hf_corrections *corrections, const struct hf_cor
                          struct hf_correction_view *ret_view) {
   *ret_view = (struct hf_correction_view){.count = 1, .times = 1};
   forget_old(corrections, now);
-  count(corrections, place->kind, HF_CORRECTION_FAILED);
+  count(corrections, place->kind, HF_CORRECTION_END_FAILED);
   struct loop *loop = find_or_add(corrections, place);
   if (!loop)
     return;
@@ -232,8 +234,9 @@ void hf_corrections_note(struct hf_corrections *corrections, const struct hf_cor
   describe(corrections, loop, ret_view, options);
 }
 
-unsigned hf_corrections_close(struct hf_corrections *corrections, const struct hf_correction_place *place,
-                              hf_time now) {
+unsigned hf_corrections_close(struct hf_corrections *corrections, const struct hf_correction_place *place, hf_time now,
+                              bool *ret_anchored) {
+  *ret_anchored = false;
   forget_old(corrections, now);
   if (corrections->loops.len == 0)
     return 0;
@@ -241,7 +244,8 @@ unsigned hf_corrections_close(struct hf_corrections *corrections, const struct h
   struct loop *loop = write_key(place, &key) == 0 ? hf_map_get(&corrections->loops, hf_buf_str(&key)) : NULL;
   unsigned tries = loop ? loop->count : 0;
   if (loop) {
-    count(corrections, loop->kind, HF_CORRECTION_CORRECTED);
+    *ret_anchored = loop->anchored;
+    count(corrections, loop->kind, HF_CORRECTION_END_CORRECTED);
     forget(corrections, loop);
   }
   hf_buf_deinit(&key);

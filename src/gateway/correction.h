@@ -42,7 +42,7 @@ enum hf_correction_kind {
   X(ABANDONED, "abandoned") /* one that was left alone, or forgotten to make room, and had not been told to stop */
 
 enum hf_correction_end {
-#define HF_CORRECTION_ENUM(name, text) HF_CORRECTION_##name,
+#define HF_CORRECTION_ENUM(name, text) HF_CORRECTION_END_##name,
   HF_CORRECTION_END_LIST(HF_CORRECTION_ENUM)
 #undef HF_CORRECTION_ENUM
       HF_CORRECTION_END_COUNT
@@ -105,7 +105,9 @@ void hf_corrections_note(struct hf_corrections *corrections, const struct hf_cor
                          const struct hf_correction_try *what, const struct hf_correction_options *options, hf_time now,
                          struct hf_correction_view *ret_view);
 
-/* A success closes the loop. Returns how many tries of it had gone wrong; 0: there was none. */
-unsigned hf_corrections_close(struct hf_corrections *corrections, const struct hf_correction_place *place, hf_time now);
+/* A success closes the loop. Returns how many tries of it had gone wrong; 0: there was none. `ret_anchored`: one of
+ * them had repeated another. */
+unsigned hf_corrections_close(struct hf_corrections *corrections, const struct hf_correction_place *place, hf_time now,
+                              bool *ret_anchored);
 
 #endif

@@ -28,6 +28,11 @@ static struct hf_correction_view note(struct hf_corrections *c, const struct hf_
   return view;
 }
 
+static unsigned close_loop(struct hf_corrections *c, const struct hf_correction_place *place, hf_time now) {
+  bool anchored;
+  return hf_corrections_close(c, place, now, &anchored);
+}
+
 static void correction__a_loop_ends_after_as_many_tries_as_there_may_be(void **state) {
   (void)state;
   struct hf_corrections c;
@@ -43,9 +48,9 @@ static void correction__a_loop_ends_after_as_many_tries_as_there_may_be(void **s
   view = note(&c, &alice, 4, 4, 0);
   assert_true(view.exhausted);
   assert_false(view.ends); /* it is said once */
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_FAILED], 4);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_EXHAUSTED], 1);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_ANCHORED], 0);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_FAILED], 4);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_EXHAUSTED], 1);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_ANCHORED], 0);
   hf_corrections_deinit(&c);
   assert_int_equal(c.bytes, 0);
 }
@@ -65,7 +70,7 @@ static void correction__the_same_arguments_or_the_same_error_again_is_anchored(v
     assert_int_equal(view.same_error, rows[i].same_error);
     assert_int_equal(view.anchored, rows[i].same_arguments || rows[i].same_error);
     assert_int_equal(view.times, rows[i].same_arguments && rows[i].same_error ? 2 : 1);
-    assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_ANCHORED], view.anchored);
+    assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_ANCHORED], view.anchored);
     hf_corrections_deinit(&c);
   }
 }
@@ -131,14 +136,22 @@ static void correction__a_success_closes_the_loop_and_counts(void **state) {
   (void)state;
   struct hf_corrections c;
   hf_corrections_init(&c);
-  assert_int_equal(hf_corrections_close(&c, &alice, 0), 0);
+  assert_int_equal(close_loop(&c, &alice, 0), 0);
   note(&c, &alice, 1, 1, 0);
   note(&c, &alice, 2, 2, 0);
-  assert_int_equal(hf_corrections_close(&c, &alice, 0), 2);
-  assert_int_equal(hf_corrections_close(&c, &alice, 0), 0);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_CORRECTED], 1);
+  assert_int_equal(close_loop(&c, &alice, 0), 2);
+  assert_int_equal(close_loop(&c, &alice, 0), 0);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_CORRECTED], 1);
   assert_int_equal(c.bytes, 0);
   assert_int_equal(note(&c, &alice, 1, 1, 0).count, 1);
+  bool anchored;
+  assert_int_equal(hf_corrections_close(&c, &alice, 0, &anchored), 1);
+  assert_false(anchored);
+  note(&c, &alice, 1, 1, 0);
+  note(&c, &alice, 1, 1, 0);
+  note(&c, &alice, 2, 2, 0);
+  assert_int_equal(hf_corrections_close(&c, &alice, 0, &anchored), 3);
+  assert_true(anchored);
   hf_corrections_deinit(&c);
 }
 
@@ -150,9 +163,9 @@ static void correction__a_loop_that_is_left_alone_expires(void **state) {
   assert_int_equal(note(&c, &alice, 1, 1, options.ttl - 1).count, 2); /* each try begins its time anew */
   assert_int_equal(note(&c, &alice, 1, 1, 2 * options.ttl - 2).count, 3);
   assert_int_equal(note(&c, &alice, 1, 1, 3 * options.ttl - 2).count, 1);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_ABANDONED], 0); /* it had been told to stop */
-  assert_int_equal(hf_corrections_close(&c, &alice, 4 * options.ttl), 0);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_ABANDONED], 1);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_ABANDONED], 0); /* it had been told to stop */
+  assert_int_equal(close_loop(&c, &alice, 4 * options.ttl), 0);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_ABANDONED], 1);
   assert_int_equal(c.loops.len, 0);
   assert_int_equal(c.bytes, 0);
   hf_corrections_deinit(&c);
@@ -182,8 +195,8 @@ static void correction__loops_are_bounded_in_number(void **state) {
   first = numbered(name, 0);
   assert_int_equal(note(&c, &first, 1, 1, 3).count, 3);
   struct hf_correction_place second = numbered(name, 1);
-  assert_int_equal(hf_corrections_close(&c, &second, 3), 0);
-  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_ABANDONED], 1);
+  assert_int_equal(close_loop(&c, &second, 3), 0);
+  assert_int_equal(c.counts[HF_CORRECTION_ARGUMENTS][HF_CORRECTION_END_ABANDONED], 1);
   hf_corrections_deinit(&c);
   assert_int_equal(c.bytes, 0);
 }
@@ -250,7 +263,7 @@ static void correction__no_memory_forgets_and_nothing_else(void **state) {
 static void correction__kinds_and_ends_have_names(void **state) {
   (void)state;
   assert_string_equal(hf_correction_kind_name(HF_CORRECTION_RESULT), "result");
-  assert_string_equal(hf_correction_end_name(HF_CORRECTION_ABANDONED), "abandoned");
+  assert_string_equal(hf_correction_end_name(HF_CORRECTION_END_ABANDONED), "abandoned");
 }
 
 int main(void) {
