@@ -68,7 +68,6 @@ struct hf_gateway {
   struct hf_traces traces;
   struct hf_spare spare_exchanges;
   struct hf_tally tally;
-  struct hf_validator validator;
   struct hf_list replays; /* of dead letters, under way */
   size_t calls;           /* in flight */
   size_t own_instances;
