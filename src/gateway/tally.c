@@ -40,17 +40,13 @@ struct row {
   uint64_t elsewhere;
 };
 
-static const char *name_of(const char *const names[], int at) {
-  return names[at];
-}
-
 const char *hf_count_name(enum hf_count count) {
   static const char *const names[HF_COUNT_COUNT] = {
 #define HF_COUNT_NAME(name, text) text,
       HF_COUNT_LIST(HF_COUNT_NAME)
 #undef HF_COUNT_NAME
   };
-  return name_of(names, (int)count);
+  return names[count];
 }
 
 const char *hf_misfit_name(enum hf_misfit_kind misfit) {
@@ -59,7 +55,7 @@ const char *hf_misfit_name(enum hf_misfit_kind misfit) {
       HF_MISFIT_LIST(HF_MISFIT_NAME)
 #undef HF_MISFIT_NAME
   };
-  return name_of(names, (int)misfit);
+  return names[misfit];
 }
 
 const char *hf_correction_name(enum hf_correction correction) {
@@ -68,7 +64,7 @@ const char *hf_correction_name(enum hf_correction correction) {
       HF_CORRECTION_LIST(HF_CORRECTION_NAME)
 #undef HF_CORRECTION_NAME
   };
-  return name_of(names, (int)correction);
+  return names[correction];
 }
 
 static void on_flush(struct hf_timer *timer) {
@@ -276,7 +272,12 @@ static const char *misfit_name(int at) {
 }
 
 static const char *repair_name(int at) {
-  return hf_repair_name((enum hf_repair_kind)at);
+  static const char *const names[HF_REPAIR_KIND_COUNT] = {
+#define HF_REPAIR_NAME(name, text, changes) text,
+      HF_REPAIR_LIST(HF_REPAIR_NAME)
+#undef HF_REPAIR_NAME
+  };
+  return names[at];
 }
 
 static const char *correction_name(int at) {
