@@ -14,8 +14,8 @@
 
 enum {
   HF_REGEX_BYTES_MAX = 8 << 10,  /* of a pattern */
-  HF_REGEX_MEMORY_MAX = 1 << 20, /* of what a match remembers to go back to; used only as far as it is needed */
-  HF_REGEX_STEP_BYTES = 16,      /* of the subject, that are looked at in one step */
+  HF_REGEX_MEMORY_MAX = 4 << 20, /* of what a match remembers to go back to; used only as far as it is needed */
+  HF_REGEX_STEP_BYTES = 8,       /* of the subject, that are looked at in one step */
 };
 
 /* Immutable once compiled. */
