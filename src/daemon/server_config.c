@@ -2,6 +2,7 @@
 
 #include "daemon/tool_name.h"
 #include "mcp/field_value.h"
+#include "upstream/origin.h"
 #include "upstream/own_header.h"
 
 #include <stdio.h>
@@ -181,12 +182,42 @@ static void check_name(const struct hf_reader *reader, const struct hf_node *nod
                       "the name of a server must not hold '*', '/' or control characters");
 }
 
-static void check_transport(const struct hf_reader *reader, const struct hf_node *node,
-                            struct hf_server_settings *server) {
+/* NULL: there is none. */
+static const struct hf_node *url_of(const struct hf_node *node) {
+  static const char *const names[] = {"url", "httpUrl", "serverUrl"};
+  const struct hf_node *url = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof names[0] && !url; i++)
+    url = hf_node_get(node, hf_str_from(names[i]));
+  return url;
+}
+
+/* What is wrong with it is told here and not at the first call, and without its text, which may hold secrets. */
+static int check_url(const struct hf_reader *reader, const struct hf_node *node, struct hf_place place,
+                     struct hf_str url) {
+  struct hf_error error = {0};
+  struct hf_origin origin;
+  if (!hf_str_starts(url, HF_STR("http://")) && !hf_str_starts(url, HF_STR("https://")))
+    hf_error_set(&error, HF_ERR_INVALID, "'url' must begin with http:// or https://");
+  else if (has_control(url))
+    hf_error_set(&error, HF_ERR_INVALID, "'url' holds a control character");
+  else if (memchr(url.ptr, ' ', url.len))
+    hf_error_set(&error, HF_ERR_INVALID, "'url' holds a blank; in a URL it is written %%20");
+  else if (hf_str_starts(url, HF_STR("http:///")) || hf_str_starts(url, HF_STR("https:///")))
+    hf_error_set(&error, HF_ERR_INVALID, "malformed url: No host part in the URL"); /* libcurl skips the third slash */
+  else if (hf_origin_parse(&origin, url, &error) == 0)
+    hf_origin_deinit(&origin);
+  if (error.code < 0 && error.code != HF_ERR_NOMEM)
+    hf_problems_error(reader->problems, place, "server '%.*s': %s", shown_len(node->key), node->key.ptr, error.text);
+  return error.code == HF_ERR_NOMEM ? HF_ERR_NOMEM : 0;
+}
+
+static int check_transport(const struct hf_reader *reader, const struct hf_node *node,
+                           struct hf_server_settings *server) {
   const struct hf_node *type = hf_node_get(node, HF_STR("type"));
   bool has_command = hf_node_get(node, HF_STR("command")) != NULL;
-  bool has_url = hf_node_get(node, HF_STR("url")) || hf_node_get(node, HF_STR("httpUrl")) ||
-                 hf_node_get(node, HF_STR("serverUrl"));
+  const struct hf_node *url = url_of(node);
+  bool has_url = url != NULL;
+  int r = 0;
   server->transport = has_url ? HF_TRANSPORT_HTTP : HF_TRANSPORT_STDIO;
   if (has_command == has_url)
     hf_problems_error(reader->problems, node->place, "server '%.*s' needs either 'command' or 'url'%s",
@@ -194,16 +225,12 @@ static void check_transport(const struct hf_reader *reader, const struct hf_node
   else if (!server->disabled && has_command && server->command.len == 0)
     hf_problems_error(reader->problems, node->place, "server '%.*s': 'command' is empty", shown_len(node->key),
                       node->key.ptr);
-  else if (!server->disabled && has_url && !hf_str_starts(server->url, HF_STR("http://")) &&
-           !hf_str_starts(server->url, HF_STR("https://")))
-    hf_problems_error(reader->problems, node->place, "server '%.*s': 'url' must begin with http:// or https://",
-                      shown_len(node->key), node->key.ptr);
-  else if (!server->disabled && has_control(server->url))
-    hf_problems_error(reader->problems, node->place, "server '%.*s': 'url' holds a control character",
-                      shown_len(node->key), node->key.ptr);
+  else if (!server->disabled && has_url && server->url.ptr)
+    r = check_url(reader, node, url->place, server->url);
   if (type && hf_str_equal(type->text, HF_STR("sse")))
     hf_problems_warn(reader->problems, type->place,
                      "type 'sse' is the transport of 2024, which holdfast does not speak; Streamable HTTP is tried");
+  return r;
 }
 
 /* Other clients' spellings of what we have. */
@@ -263,8 +290,7 @@ static int read_server(const struct hf_reader *reader, const struct hf_node *nod
   hf_policy_check(reader, node->place, where, &server->policy);
   check_headers(reader, hf_node_get(node, HF_STR("headers")), server);
   check_env(reader, hf_node_get(node, HF_STR("env")));
-  check_transport(reader, node, server);
-  return 0;
+  return check_transport(reader, node, server);
 }
 
 /* The standbys behind a server, up to one that was seen before. Returns how many, and whether they lead back to it. */

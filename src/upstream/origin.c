@@ -99,8 +99,9 @@ int hf_origin_parse(struct hf_origin *origin, struct hf_str url, struct hf_error
   CLEANUP_URL CURLU *parts = curl_url();
   if (!copy || !parts)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
-  if (curl_url_set(parts, CURLUPART_URL, copy, CURLU_URLENCODE) != CURLUE_OK)
-    return hf_error_set(reterr, HF_ERR_INVALID, "malformed url");
+  CURLUcode code = curl_url_set(parts, CURLUPART_URL, copy, CURLU_URLENCODE);
+  if (code != CURLUE_OK)
+    return hf_error_set(reterr, HF_ERR_INVALID, "malformed url: %s", curl_url_strerror(code));
   int r = read_all(origin, parts);
   if (r == 0)
     return 0;

@@ -164,6 +164,44 @@ static void config__tells_every_error_at_once(void **state) {
                   "f:5:3: error: server 'b' needs either 'command' or 'url', not both\n");
 }
 
+static void config__a_url_that_cannot_be_called_is_an_error_where_it_stands(void **state) {
+  (void)state;
+  static const struct {
+    const char *url;
+    const char *why;
+  } cases[] = {
+      {"http//x", "'url' must begin with http:// or https://"},
+      {"ftp://x", "'url' must begin with http:// or https://"},
+      {"", "'url' must begin with http:// or https://"},
+      {"https://", "malformed url: No host part in the URL"},
+      {"https:///mcp", "malformed url: No host part in the URL"},
+      {"https://x y/mcp", "'url' holds a blank; in a URL it is written %20"},
+      {"https://x/a b", "'url' holds a blank; in a URL it is written %20"},
+      {" https://x/mcp", "'url' must begin with http:// or https://"},
+      {"https://x:99999/", "malformed url: Port number"},
+      {"https://x:http/", "malformed url: Port number"},
+      {"https://[::1/", "malformed url: "},
+      {"https://<host>/mcp", "malformed url: "},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char yaml[256], expected[256];
+    struct loaded l;
+    snprintf(yaml, sizeof yaml, "mcpServers:\n  a:\n    timeout: { connect: 1s }\n    url: \"%s\"\n", cases[i].url);
+    snprintf(expected, sizeof expected, "f:4:5: error: server 'a': %s", cases[i].why);
+    load(&l, yaml);
+    if (l.problems.errors != 1 || !strstr(l.text.data, expected))
+      fail_msg("'%s' is not in %s", expected, l.text.data);
+    unload(&l);
+  }
+  static const char *const good[] = {"http://x", "https://x:8443/mcp?k=v", "http://[::1]:80/mcp", "https://u:p@x/a%20b",
+                                     "http://localhost"};
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    char yaml[256];
+    snprintf(yaml, sizeof yaml, "mcpServers: { a: { url: \"%s\" } }\n", good[i]);
+    assert_problems(yaml, "");
+  }
+}
+
 static void config__the_count_of_problems_is_bounded(void **state) {
   (void)state;
   char yaml[4096] = "mcpServers: {}\nlisten: localhost:1\n";
@@ -464,6 +502,7 @@ int main(void) {
       cmocka_unit_test(config__an_unset_variable_elsewhere_is_an_error),
       cmocka_unit_test(config__an_unknown_key_has_its_place_and_a_suggestion),
       cmocka_unit_test(config__tells_every_error_at_once),
+      cmocka_unit_test(config__a_url_that_cannot_be_called_is_an_error_where_it_stands),
       cmocka_unit_test(config__the_count_of_problems_is_bounded),
       cmocka_unit_test(config__the_counts_of_servers_and_patterns_are_bounded),
       cmocka_unit_test(config__names_the_bound_that_is_passed),

@@ -943,7 +943,7 @@ static void http__checks_its_configuration(void **state) {
     const char *text;
   } cases[] = {
       {"ftp://h/", NULL, HF_ERR_INVALID, "url is neither http nor https"},
-      {"http://", NULL, HF_ERR_INVALID, "malformed url"},
+      {"http://", NULL, HF_ERR_INVALID, "malformed url: No host part in the URL"},
       {"http://h/", "Content-Length: 5", HF_ERR_INVALID, "header 'Content-Length' cannot be configured"},
       {"http://h/", "no colon", HF_ERR_INVALID, "a header without a colon"},
       {"http://h/", "X-A: b\r\nc: d", HF_ERR_INVALID, "header 'X-A' is malformed"},
