@@ -32,6 +32,8 @@ struct hf_control {
 struct hf_control_peer {
   struct hf_list link;
   uv_pipe_t pipe;
+  uv_timer_t patience; /* runs while the peer is to do something: ask, or read */
+  size_t unread;       /* of its answer, when that began */
   struct hf_control *control;
   struct hf_buf in;
   size_t searched; /* of `in`: holds no end of a line */
@@ -53,6 +55,10 @@ static void free_if_done(struct hf_control *control) {
 static void on_peer_closed(uv_handle_t *handle) {
   struct hf_control_peer *peer = handle->data;
   struct hf_control *control = peer->control;
+  if (handle == (uv_handle_t *)&peer->pipe) {
+    uv_close((uv_handle_t *)&peer->patience, on_peer_closed);
+    return;
+  }
   hf_buf_deinit(&peer->in);
   hf_free(peer);
   control->peer_count--;
@@ -68,6 +74,24 @@ static void close_peer(struct hf_control_peer *peer) {
     peer->control->handler.gone(peer->control->handler.context, peer->ask);
   peer->ask = NULL;
   uv_close((uv_handle_t *)&peer->pipe, on_peer_closed);
+}
+
+static void on_impatient(uv_timer_t *timer);
+
+/* From now on it is the peer's turn. */
+static void expect(struct hf_control_peer *peer) {
+  const unsigned ms = peer->control->handler.patience_ms;
+  peer->unread = uv_stream_get_write_queue_size((uv_stream_t *)&peer->pipe);
+  if (!peer->closing)
+    (void)uv_timer_start(&peer->patience, on_impatient, ms ? ms : PATIENCE_S * 1000, 0);
+}
+
+static void on_impatient(uv_timer_t *timer) {
+  struct hf_control_peer *peer = timer->data;
+  if (uv_stream_get_write_queue_size((uv_stream_t *)&peer->pipe) < peer->unread)
+    expect(peer); /* it reads, if slowly */
+  else
+    close_peer(peer);
 }
 
 /* Asks what the next whole line asks, if nothing is under way. */
@@ -88,6 +112,8 @@ static void next_question(struct hf_control_peer *peer) {
       close_peer(peer);
       return;
     }
+    if (peer->ask)
+      uv_timer_stop(&peer->patience);
     hf_buf_consume(&peer->in, len + 1);
     peer->searched = 0;
   }
@@ -133,6 +159,7 @@ static void send_line(struct hf_control_peer *peer, struct hf_str text) {
 void hf_control_answer(struct hf_control_peer *peer, struct hf_str text) {
   peer->ask = NULL;
   send_line(peer, text);
+  expect(peer);
 }
 
 void hf_control_tell(struct hf_control_peer *peer, struct hf_str text) {
@@ -173,13 +200,17 @@ static void on_connection(uv_stream_t *listener, int status) {
   hf_buf_init(&peer->in, QUESTION_MAX);
   hf_list_init(&peer->link);
   uv_pipe_init(listener->loop, &peer->pipe, 0);
+  uv_timer_init(listener->loop, &peer->patience);
+  peer->patience.data = peer;
   control->peer_count++;
   bool good = uv_accept(listener, (uv_stream_t *)&peer->pipe) == 0 && control->peer_count <= PEERS_MAX &&
               is_own_user(&peer->pipe) && uv_read_start((uv_stream_t *)&peer->pipe, on_alloc, on_read) == 0;
-  if (good)
+  if (good) {
     hf_list_push_back(&control->peers, &peer->link);
-  else
+    expect(peer);
+  } else {
     close_peer(peer);
+  }
 }
 
 static int put_address(const char *path, struct sockaddr_un *address, struct hf_error *reterr) {

@@ -27,6 +27,10 @@ struct hf_control_handler {
 
   /* A turn of the loop began with I/O here. */
   void (*advance)(void *context);
+
+  /* A peer that takes longer to ask whole, or to read any of its answer, is hung up on, for others want its place; 0:
+   * 5 s. */
+  unsigned patience_ms;
 };
 
 /* Where the socket is when nothing is said: below $XDG_RUNTIME_DIR, else below the state directory. Returns owned, or

@@ -71,10 +71,10 @@ static void on_advance(void *context) {
 }
 
 static struct hf_control_handler handler_of(struct fixture *f) {
-  return (struct hf_control_handler){f, on_ask, on_gone, on_advance};
+  return (struct hf_control_handler){f, on_ask, on_gone, on_advance, 0};
 }
 
-static int set_up(void **state) {
+static int set_up_with(void **state, unsigned patience_ms) {
   struct fixture *f = calloc(1, sizeof *f);
   snprintf(f->dir, sizeof f->dir, "/tmp/hf-control-XXXXXX");
   assert_non_null(mkdtemp(f->dir));
@@ -82,10 +82,21 @@ static int set_up(void **state) {
   uv_loop_init(&f->uv);
   uv_idle_init(&f->uv, &f->later);
   f->later.data = f;
-  const struct hf_control_handler handler = handler_of(f);
+  struct hf_control_handler handler = handler_of(f);
+  handler.patience_ms = patience_ms;
   assert_int_equal(hf_control_new(&f->uv, f->path, &handler, &f->control, NULL), 0);
   *state = f;
   return 0;
+}
+
+static int set_up(void **state) {
+  return set_up_with(state, 0);
+}
+
+enum { HASTE_MS = 60 };
+
+static int set_up_hasty(void **state) {
+  return set_up_with(state, HASTE_MS);
 }
 
 static int tear_down(void **state) {
@@ -380,6 +391,98 @@ static void control__a_question_that_does_not_end_is_hung_up_on(void **state) {
   ask(f, "x", "[x]");
 }
 
+static int connect_to(const struct fixture *f) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  memcpy(address.sun_path, f->path, strlen(f->path));
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  return fd;
+}
+
+static void on_time(uv_timer_t *timer) {
+  uv_stop(timer->loop);
+}
+
+static void run_for(struct fixture *f, unsigned ms) {
+  uv_timer_t timer;
+  uv_timer_init(&f->uv, &timer);
+  uv_timer_start(&timer, on_time, ms, 0);
+  uv_run(&f->uv, UV_RUN_DEFAULT);
+  uv_close((uv_handle_t *)&timer, NULL);
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+}
+
+/* As many as there are places, with half a question each or none. */
+static void control__one_who_does_not_ask_whole_is_hung_up_on_in_time(void **state) {
+  enum { MOST = 16 };
+  struct fixture *f = *state;
+  int fds[MOST];
+  char byte;
+  for (size_t i = 0; i < MOST; i++) {
+    fds[i] = connect_to(f);
+    if (i % 2)
+      assert_int_equal(write(fds[i], "{\"op\":", 6), 6);
+    uv_run(&f->uv, UV_RUN_NOWAIT);
+  }
+  assert_int_equal(read(fds[1], &byte, 1), -1);
+  run_for(f, 3 * HASTE_MS);
+  for (size_t i = 0; i < MOST; i++) {
+    assert_int_equal(read(fds[i], &byte, 1), 0);
+    close(fds[i]);
+  }
+  ask(f, "x", "[x]");
+}
+
+static void control__one_whose_question_takes_long_is_waited_for(void **state) {
+  struct fixture *f = *state;
+  char text[8] = "";
+  int fd = connect_to(f);
+  f->silent = true;
+  assert_int_equal(write(fd, "x\n", 2), 2);
+  run_for(f, 3 * HASTE_MS);
+  assert_int_equal(f->gone, 0);
+  hf_control_answer(f->peer, HF_STR("[x]"));
+  uv_run(&f->uv, UV_RUN_NOWAIT);
+  assert_int_equal(read(fd, text, sizeof text), 4);
+  assert_string_equal(text, "[x]\n");
+  assert_int_equal(write(fd, "y", 1), 1); /* and has as long again for the next */
+  run_for(f, 3 * HASTE_MS);
+  assert_int_equal(read(fd, text, 1), 0);
+  close(fd);
+}
+
+static void control__one_who_does_not_read_the_answer_is_hung_up_on_but_not_one_who_is_slow(void **state) {
+  enum { BIG = 4 << 20 };
+  struct fixture *f = *state;
+  char *big = malloc(BIG), *bytes = malloc(BIG);
+  memset(big, 'x', BIG);
+  f->silent = true;
+  for (int slow = 0; slow < 2; slow++) {
+    int fd = connect_to(f);
+    size_t got = 0;
+    assert_int_equal(write(fd, "x\n", 2), 2);
+    while (f->asked == slow)
+      uv_run(&f->uv, UV_RUN_ONCE);
+    hf_control_answer(f->peer, (struct hf_str){big, BIG});
+    for (int turn = 0; turn < 8; turn++) {
+      ssize_t n = slow ? read(fd, bytes, 256 << 10) : 0;
+      got += n > 0 ? (size_t)n : 0;
+      run_for(f, HASTE_MS / 2);
+    }
+    for (ssize_t n = 1; n > 0 || (n < 0 && slow && got <= BIG);) {
+      n = read(fd, bytes, BIG);
+      got += n > 0 ? (size_t)n : 0;
+      uv_run(&f->uv, UV_RUN_NOWAIT);
+      if (got > BIG)
+        break;
+    }
+    assert_true(slow ? got == BIG + 1 : got < BIG);
+    close(fd);
+  }
+  free(bytes);
+  free(big);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(control__a_question_gets_its_answer, set_up, tear_down),
@@ -397,6 +500,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(control__one_question_at_a_time_and_in_order, set_up, tear_down),
       cmocka_unit_test_setup_teardown(control__a_second_gateway_is_told_and_a_dead_ones_socket_is_replaced, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(control__one_who_does_not_ask_whole_is_hung_up_on_in_time, set_up_hasty,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(control__one_whose_question_takes_long_is_waited_for, set_up_hasty, tear_down),
+      cmocka_unit_test_setup_teardown(control__one_who_does_not_read_the_answer_is_hung_up_on_but_not_one_who_is_slow,
+                                      set_up_hasty, tear_down),
       cmocka_unit_test(control__nobody_there_is_unavailable),
       cmocka_unit_test(control__place_follows_the_environment),
   };
