@@ -11,7 +11,7 @@ _holdfast() {
   local filters="--tool --provider --class --since --until --priority --fingerprint --limit"
   local classes="unreachable misconfigured breaker_open local_limit session_lost not_sent connection_lost timed_out
     rate_limited unavailable server_error bad_reply rpc_error rejected unauthorized unknown_tool conflict redirected
-    tool_error tool_error_transient unexpected_result schema input_required cancelled deadline unknown gateway_died"
+    tool_error tool_error_transient unexpected_result result_misfit schema input_required cancelled deadline unknown gateway_died"
   case $previous in
     -c | --config | --control | --script | --ledger | --state)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -43,6 +43,8 @@ enum hf_evidence_kind {
   HF_EVIDENCE_JSONRPC_ERROR,     /* `jsonrpc_code` with a 2xx status or over stdio */
   HF_EVIDENCE_TOOL_ERROR,        /* a result with `isError: true` */
   HF_EVIDENCE_UNEXPECTED,        /* a result that fails what is expected of the tool's results */
+  HF_EVIDENCE_RESULT_MISFIT,     /* a result that does not fit the output schema of its tool */
+  HF_EVIDENCE_MISFIT,            /* ours: what would have been sent does not fit the tool's schema */
   HF_EVIDENCE_CANCELLED,         /* the caller cancelled; made by the call itself */
   HF_EVIDENCE_DEADLINE,          /* the deadline passed; made by the call itself */
 };
@@ -115,6 +117,7 @@ static inline struct hf_evidence hf_evidence_of(enum hf_evidence_kind kind) {
   X(TOOL_ERROR, "tool_error")                                                                                          \
   X(TOOL_TRANSIENT, "tool_error_transient")                                                                            \
   X(UNEXPECTED, "unexpected_result")                                                                                   \
+  X(RESULT_MISFIT, "result_misfit")                                                                                    \
   X(SCHEMA, "schema")                                                                                                  \
   X(INPUT_REQUIRED, "input_required")                                                                                  \
   X(CANCELLED, "cancelled")                                                                                            \

@@ -44,6 +44,8 @@ static const struct {
     ROW("tool_error_transient", "The tool ran and said that it could not just then: replay later."),
     ROW("unexpected_result", "The tool ran, and its result is not what `expect` asks for: read it; it needs other "
                              "arguments (--patch) or is to be discarded."),
+    ROW("result_misfit", "The tool ran, and its result does not fit its own outputSchema: that is for its maker to "
+                         "mend; what it did, it did."),
     ROW("schema", "The agent could not bring its arguments into the tool's schema, and nothing was sent: `holdfast dlq "
                   "show` has its tries; replay with --patch, and make the schema's descriptions clearer."),
     ROW("input_required", "The tool wanted something from its user and got no answer: have the agent call it again."),

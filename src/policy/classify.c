@@ -30,7 +30,9 @@ static const struct hf_verdict_row rows[HF_FAULT_COUNT] = {
     ROW(TOOL_TRANSIENT, YES, TRANSIENT, TOOL, SAFE),
     /* It answered, and not what its user needs; that is no fault of the server's. */
     ROW(UNEXPECTED, YES, NEVER, NOBODY, SAFE),
-    ROW(SCHEMA, NO, NEVER, NOBODY, NO), /* the gateway's own word: nothing was sent */
+    ROW(RESULT_MISFIT, YES, NEVER, TOOL, SAFE),
+    /* The gateway's own word: nothing was sent. Another provider of a route may take what its mapping makes of it. */
+    ROW(SCHEMA, NO, NEVER, NOBODY, YES),
     ROW(INPUT_REQUIRED, NO, NEVER, SUCCESS, NO),
     ROW(CANCELLED, NO, NEVER, NOBODY, NO),
     ROW(DEADLINE, NO, NEVER, NOBODY, NO),
@@ -133,6 +135,10 @@ static enum hf_fault fault_of(const struct hf_evidence *e) {
     return e->matches_transient ? HF_FAULT_TOOL_TRANSIENT : HF_FAULT_TOOL_ERROR;
   case HF_EVIDENCE_UNEXPECTED:
     return HF_FAULT_UNEXPECTED;
+  case HF_EVIDENCE_RESULT_MISFIT:
+    return HF_FAULT_RESULT_MISFIT;
+  case HF_EVIDENCE_MISFIT:
+    return e->handed_over ? HF_FAULT_UNKNOWN : HF_FAULT_SCHEMA;
   case HF_EVIDENCE_CANCELLED:
     return HF_FAULT_CANCELLED;
   case HF_EVIDENCE_DEADLINE:
