@@ -92,6 +92,7 @@ static const char *const descriptions[HF_FAULT_COUNT] = {
     [HF_FAULT_TOOL_ERROR] = "reported that the tool failed",
     [HF_FAULT_TOOL_TRANSIENT] = "reported that the tool failed",
     [HF_FAULT_UNEXPECTED] = "answered, but not with what is expected of it",
+    [HF_FAULT_RESULT_MISFIT] = "answered with a result that doesn't fit the tool's outputSchema",
     [HF_FAULT_SCHEMA] = "was not asked: the arguments don't fit the tool's schema",
     [HF_FAULT_INPUT_REQUIRED] = "asks for input that this client cannot be asked for",
     [HF_FAULT_CANCELLED] = "was not waited for: the call was cancelled",
@@ -409,7 +410,8 @@ void hf_outcome_answer_refusal(struct hf_exchange *exchange, enum hf_fault fault
                                .fault = fault,
                                .executed = HF_EXECUTED_NO,
                                .elapsed = exchange->client->gateway->loop->now - exchange->started,
-                               .retry_after = -1};
+                               .retry_after = -1,
+                               .letter = exchange->letter_id[0] ? HF_LETTER_WRITTEN : HF_LETTER_NONE};
   hf_outcome_record(exchange, &outcome);
   answer(exchange, &outcome, rpc_code, text);
 }
