@@ -6,23 +6,8 @@
 #ifndef HF_GATEWAY_ARGUMENTS_H
 #define HF_GATEWAY_ARGUMENTS_H
 
+#include "gateway/misfit.h"
 #include "gateway/stage.h"
-#include "schema/schema.h"
-#include "json/scan.h"
-
-/* What is wrong with arguments, while it is told. The schema is the listing's, so a misfit lasts for one turn of the
- * loop; who needs it later examines again. */
-struct hf_misfit {
-  struct hf_str raw;              /* the arguments; `{}` where there were none */
-  const struct hf_schema *schema; /* NULL: they were refused before anybody asked it, and `why` says it all */
-  struct hf_json_doc doc;         /* of `raw`, if it has errors */
-  struct hf_schema_errors errors;
-  struct hf_error why; /* a size or depth over its limit (HF_ERR_LIMIT), a member that is there twice, no JSON */
-
-  struct hf_json_scan scan; /* what `doc` points to */
-};
-
-void hf_misfit_deinit(struct hf_misfit *misfit);
 
 /* Holds `raw` (absent: no arguments) against the schema of the exchange's tool or route. Returns 0 if it fits or nobody
  * can tell; HF_ERR_INVALID with the misfit, owned, to be deinited; HF_ERR_NOMEM. */

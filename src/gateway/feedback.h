@@ -1,5 +1,5 @@
-/* What a model is told of a call whose arguments do not fit: every reason at once, the most useful ones first, and one
- * example of a call that would fit.
+/* Why arguments do not fit, for a model: every reason at once, the most useful ones first, with what was probably
+ * meant.
  *
  * Schema and arguments are the words of strangers: they are only ever shown as JSON strings and values, which they
  * cannot get out of. */
@@ -7,23 +7,20 @@
 #define HF_GATEWAY_FEEDBACK_H
 
 #include "base/buf.h"
-#include "gateway/arguments.h"
+#include "gateway/misfit.h"
 
-enum {
-  HF_FEEDBACK_BYTES_PER_TOKEN = 4, /* the estimate: English and JSON alike come to about that */
-  HF_FEEDBACK_ERRORS_MAX = 12,     /* reasons that are told */
-};
+enum { HF_FEEDBACK_ERRORS_MAX = 12 }; /* reasons that are told */
 
-/* About how many tokens a text is. */
-size_t hf_feedback_tokens(struct hf_str text);
-
-/* Appends one line for each reason ("- /path: must be …; got …"), the most useful first, within about `tokens`; says
- * how many were left out. Returns 0 or the buffer's error. */
+/* Appends one line for each reason ("- /path: must be …; got …"), each behind a line break, the most useful first,
+ * within about `tokens` (base/tokens.h) but at least one; says how many were left out. Returns 0 or the buffer's error.
+ */
 int hf_feedback_reasons(const struct hf_misfit *misfit, size_t tokens, struct hf_buf *out);
 
-/* Appends the smallest arguments that the schema takes, as compact JSON that was checked against it. Returns 0;
- * HF_ERR_NOTFOUND if none was found that fits and is at most `max` bytes; HF_ERR_NOMEM. */
-int hf_feedback_example(const struct hf_schema *schema, struct hf_schema_run *run, size_t max, struct hf_buf *out);
+/* Appends the most useful reason alone, as one line. Returns 0 or the buffer's error. */
+int hf_feedback_first(const struct hf_misfit *misfit, struct hf_buf *out);
+
+/* Equal for two misfits of one tool in which the same is wrong at the same places, whatever the values are. */
+uint64_t hf_feedback_digest(const struct hf_misfit *misfit);
 
 /* Appends `text` as a JSON string, cut to about `max` bytes at a character. */
 int hf_feedback_quote(struct hf_str text, size_t max, struct hf_buf *out);
