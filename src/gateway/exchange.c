@@ -249,12 +249,15 @@ void hf_exchange_cancel(struct hf_exchange *exchange) {
 
 void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)(struct hf_exchange *exchange)) {
   struct hf_gateway *gateway = exchange->client->gateway;
+  hf_time until = hf_time_add(gateway->loop->now, wait);
   exchange->resume = resume;
-  if (exchange->stage == HF_STAGE_WAITING)
+  if (exchange->stage == HF_STAGE_WAITING && until >= exchange->wait_until)
     return;
+  if (exchange->stage != HF_STAGE_WAITING)
+    hf_list_push_back(&gateway->waiting, &exchange->waiting);
   exchange->stage = HF_STAGE_WAITING;
-  hf_list_push_back(&gateway->waiting, &exchange->waiting);
-  hf_timer_set(gateway->loop, &exchange->timer, hf_time_add(gateway->loop->now, wait));
+  exchange->wait_until = until;
+  hf_timer_set(gateway->loop, &exchange->timer, until);
 }
 
 void hf_exchange_hold(struct hf_exchange *exchange, hf_time until, void (*resume)(struct hf_exchange *exchange)) {

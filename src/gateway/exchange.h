@@ -69,6 +69,8 @@ struct hf_exchange {
   enum hf_stage stage;
   void (*resume)(struct hf_exchange *exchange);
   bool wait_over;
+  bool could_go;         /* a provider of its route is known: the others are waited for a moment only */
+  hf_time wait_until;    /* while WAITING */
   struct hf_timer timer; /* of the wait, then of the call */
   hf_time started;
   uint64_t number; /* the call id */
@@ -162,7 +164,11 @@ void hf_exchange_finish(struct hf_exchange *exchange, int http_status, struct hf
  * any (200). */
 int hf_exchange_status(int64_t code);
 
-/* Waits until something changes, at most `wait`, then calls `resume` again and again until it answers or goes on. */
+/* How long a call to a route waits for a provider that starts when another one is ready. */
+#define HF_ROUTE_WAIT HF_MS(500)
+
+/* Waits until something changes, at most `wait`, then calls `resume` again and again until it answers or goes on. Of
+ * several waits the end that is first counts. */
 void hf_exchange_wait(struct hf_exchange *exchange, hf_time wait, void (*resume)(struct hf_exchange *exchange));
 
 /* A stage keeps it, at most until `until`, when `resume` is called with `wait_over` set; the stage's own event comes

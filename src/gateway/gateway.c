@@ -9,7 +9,7 @@
 #include "gateway/session.h"
 #include "gateway/subscription.h"
 
-enum { ROUTES_KEPT_MAX = 4096 };
+enum { ROUTES_KEPT_MAX = 4096, ROUTE_FITS_MAX = 4096 };
 
 enum { SERVERS_MAX = 1000, NAMES_MAX = 1 << 18 };
 
@@ -143,6 +143,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->ending);
   hf_map_init(&gateway->by_name, SERVERS_MAX);
   hf_map_init(&gateway->routes, ROUTES_KEPT_MAX);
+  hf_map_init(&gateway->route_fits, ROUTE_FITS_MAX);
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
@@ -189,6 +190,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_names_deinit(&gateway->tool_names);
   hf_names_deinit(&gateway->prompt_names);
   hf_map_deinit(&gateway->routes);
+  hf_map_deinit(&gateway->route_fits);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
   hf_spare_deinit(&gateway->spare_exchanges);

@@ -45,7 +45,8 @@ struct hf_gateway {
   struct hf_map by_name; /* to struct hf_server */
   struct hf_names tool_names;
   struct hf_names prompt_names;
-  struct hf_map routes; /* what is remembered of each by its name: route.c */
+  struct hf_map routes;     /* what is remembered of each by its name: route.c */
+  struct hf_map route_fits; /* whether a provider fits: likewise */
   struct hf_list clients;
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */

@@ -263,6 +263,35 @@ static void set_state(struct hf_gateway *gateway, const struct hf_route_settings
   (void)hf_map_put(&gateway->routes, route->name, (void *)state); /* forgotten where there is no memory */
 }
 
+/* What a verdict holds for: this provider of these settings, and a list of tools. */
+struct fit_key {
+  const struct hf_route_provider *provider;
+  uint64_t digest;
+};
+
+enum { FITS = 1, MISFITS };
+
+static void forget_fits(struct hf_gateway *gateway) {
+  size_t max = gateway->route_fits.max;
+  hf_map_deinit(&gateway->route_fits);
+  hf_map_init(&gateway->route_fits, max);
+}
+
+/* Schemas are read once a list, not at each call. */
+static bool is_known_to_fit(struct hf_gateway *gateway, const struct hf_route_settings *route,
+                            const struct hf_route_provider *provider, const struct hf_listing *listing,
+                            const struct hf_item *item) {
+  struct fit_key key = {provider, listing->items.digest};
+  const struct hf_str name = {(const char *)&key, sizeof key};
+  uintptr_t verdict = (uintptr_t)hf_map_get(&gateway->route_fits, name);
+  if (!verdict) {
+    verdict = provider_fits(route, provider, item, NULL) ? FITS : MISFITS;
+    if (hf_map_put(&gateway->route_fits, name, (void *)verdict) == HF_ERR_LIMIT)
+      forget_fits(gateway); /* of lists that are no more, mostly */
+  }
+  return verdict == FITS;
+}
+
 static void check_provider(struct hf_gateway *gateway, const struct hf_route_settings *route, size_t index) {
   const struct hf_route_provider *provider = &route->providers[index];
   const struct hf_server *server = hf_gateway_server(gateway, provider->tool.server);
@@ -287,13 +316,15 @@ static void check_provider(struct hf_gateway *gateway, const struct hf_route_set
 }
 
 void hf_route_check(struct hf_gateway *gateway) {
+  forget_fits(gateway); /* after a reload other providers may have come to stand where these were */
   for (size_t i = 0; i < gateway->settings->route_count; i++)
     for (size_t k = 0; k < gateway->settings->routes[i].provider_count; k++)
       check_provider(gateway, &gateway->settings->routes[i], k);
 }
 
-/* Adds the target if its tool can be called. Returns 0 (also if it is left out), HF_ERR_AGAIN, or an error. */
-static int add_provider(struct hf_exchange *exchange, const struct hf_route_settings *route, size_t index,
+/* Adds the target if its tool can be called. Returns 0 (also if it is left out), HF_ERR_AGAIN if its tools are not
+ * known yet (but adds it with `unknown`), or an error. */
+static int add_provider(struct hf_exchange *exchange, const struct hf_route_settings *route, size_t index, bool unknown,
                         bool *ret_disabled) {
   const struct hf_route_provider *provider = &route->providers[index];
   struct hf_instance *instance;
@@ -307,13 +338,14 @@ static int add_provider(struct hf_exchange *exchange, const struct hf_route_sett
     return 0;
   }
   const struct hf_listing *listing = &instance->lists[HF_LIST_TOOLS];
-  if (!item && listing->state == HF_LISTING_NONE && !exchange->wait_over) {
+  if (!item && listing->state == HF_LISTING_NONE && !exchange->wait_over && !unknown) {
     if (instance->phase == HF_UPSTREAM_IDLE)
       hf_instance_start(instance);
     if (instance->phase != HF_UPSTREAM_DOWN && instance->phase != HF_UPSTREAM_PARKED)
       return HF_ERR_AGAIN;
   }
-  if (listing->state == HF_LISTING_KNOWN && (!item || !provider_fits(route, provider, item, NULL)))
+  if (listing->state == HF_LISTING_KNOWN &&
+      (!item || !is_known_to_fit(exchange->client->gateway, route, provider, listing, item)))
     return 0;
   struct hf_target_tool target;
   int r = hf_catalog_target(exchange, instance, HF_LIST_TOOLS, item, provider->tool.tool, &target);
@@ -335,6 +367,35 @@ static void forget_targets(struct hf_exchange *exchange) {
   exchange->target = &exchange->nowhere;
 }
 
+/* It starts still, and may never be done: it comes last. */
+static bool is_on_its_way(const struct hf_instance *instance) {
+  return instance->lists[HF_LIST_TOOLS].state == HF_LISTING_NONE && instance->phase != HF_UPSTREAM_DOWN &&
+         instance->phase != HF_UPSTREAM_PARKED;
+}
+
+/* Adds what is known, and what is not after it, once it has been waited for. In their order of priority only those
+ * before the first that is known are worth waiting for. */
+static int add_providers(struct hf_exchange *exchange, const struct hf_route_settings *route, bool *ret_disabled) {
+  unsigned unknown = 0; /* bits of providers */
+  bool wanted = false;
+  int r = 0;
+  for (size_t i = 0; r == 0 && i < route->provider_count; i++) {
+    r = add_provider(exchange, route, i, false, ret_disabled);
+    if (r != HF_ERR_AGAIN)
+      continue;
+    wanted = wanted || exchange->target_count == 0 || route->order != HF_ROUTE_PRIORITY;
+    unknown |= 1U << i;
+    r = 0;
+  }
+  exchange->could_go = exchange->target_count > 0;
+  if (r == 0 && wanted)
+    return HF_ERR_AGAIN;
+  for (size_t i = 0; r == 0 && i < route->provider_count; i++)
+    if (unknown & 1U << i)
+      r = add_provider(exchange, route, i, true, ret_disabled);
+  return r;
+}
+
 /* In the order in which they are to be tried. */
 static void sort_targets(struct hf_exchange *exchange, const struct hf_route_settings *route) {
   struct hf_gateway *gateway = exchange->client->gateway;
@@ -348,6 +409,8 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
   for (unsigned i = 0; i < count; i++) {
     const struct hf_target_tool *target = &exchange->targets[i];
     candidates[i].gate = hf_provider_gate(target->instance->provider, target->breaker, gateway->loop->now);
+    if (is_on_its_way(target->instance))
+      candidates[i].gate = HF_BREAKER_STOP;
     candidates[i].latency = by_latency ? hf_provider_tool_latency(target->breaker, 50) : HF_TIME_NEVER;
     candidates[i].weight = target->mapping->weight;
     if (target->server == last)
@@ -363,13 +426,11 @@ static void sort_targets(struct hf_exchange *exchange, const struct hf_route_set
 
 int hf_route_resolve(struct hf_exchange *exchange, const struct hf_route_settings *route) {
   bool disabled = false;
-  int r = 0;
   if (state_of(exchange->client->gateway, route) & STATE_REFUSED)
     return HF_ERR_NOTFOUND;
   if (!exchange->config)
     exchange->config = hf_settings_ref(exchange->client->gateway->settings);
-  for (size_t i = 0; r == 0 && i < route->provider_count; i++)
-    r = add_provider(exchange, route, i, &disabled);
+  int r = add_providers(exchange, route, &disabled);
   if (r == 0 && exchange->target_count == 0)
     r = disabled ? HF_ERR_UNAVAILABLE : HF_ERR_NOTFOUND;
   if (r < 0) {

@@ -255,7 +255,8 @@ static void answer_disabled(struct hf_exchange *exchange) {
 static void route(struct hf_exchange *exchange) {
   int r = hf_catalog_resolve(exchange);
   if (r == HF_ERR_AGAIN) {
-    hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, route);
+    hf_time most = exchange->client->gateway->settings->limits.list_wait;
+    hf_exchange_wait(exchange, exchange->could_go ? hf_time_min(most, HF_ROUTE_WAIT) : most, route);
     return;
   }
   hf_exchange_go_on(exchange);

@@ -326,6 +326,111 @@ static void chain__a_preferred_provider_is_gone_back_to_when_its_breaker_closes(
   bed_close(&bed);
 }
 
+/* google hangs while it starts, bing is ready. */
+static void one_hangs(struct bed *bed) {
+  struct fake_server hanging = google;
+  hanging.hello = NULL;
+  const struct fake_server servers[] = {hanging, bing};
+  bed_open(bed, servers, 2);
+  bed_route(bed);
+  bed->route.input_schema = HF_STR("{\"type\":\"object\",\"properties\":{\"query\":{}}}");
+  bed_send(bed, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/list\"}");
+  world_run(&bed->world, HF_SECONDS(10)); /* bing's list is known */
+}
+
+static void chain__a_route_waits_a_moment_for_the_first_that_hangs_and_goes_to_one_that_is_ready(void **state) {
+  (void)state;
+  struct bed bed;
+  one_hangs(&bed);
+  bed_send(&bed, CALL_ROUTE);
+  assert_null(sent_to(&bed, "bing"));
+  world_run(&bed.world, HF_MS(499));
+  assert_null(sent_to(&bed, "bing"));
+  world_run(&bed.world, HF_MS(1));
+  assert_non_null(sent_to(&bed, "bing"));
+  upstream_answer(sent_to(&bed, "bing"), "{\"content\":[]}");
+  assert_non_null(strstr(bed.reply.answer, "\"provider\":\"bing\""));
+  bed_close(&bed);
+}
+
+static void chain__a_route_takes_the_first_if_it_is_ready_in_that_moment(void **state) {
+  (void)state;
+  struct bed bed;
+  one_hangs(&bed);
+  bed_send(&bed, CALL_ROUTE);
+  world_run(&bed.world, HF_MS(300));
+  bed.world.servers[0].hello = HELLO;
+  upstream_ready(world_upstream(&bed.world, "google"));
+  world_run(&bed.world, 0);
+  assert_non_null(sent_to(&bed, "google"));
+  assert_null(sent_to(&bed, "bing"));
+  bed_close(&bed);
+}
+
+static void chain__a_route_does_not_wait_for_one_that_comes_after_the_first_ready_one(void **state) {
+  (void)state;
+  struct bed bed;
+  one_hangs(&bed);
+  struct hf_route_provider first = bed.providers[0];
+  bed.providers[0] = bed.providers[1];
+  bed.providers[1] = first;
+  bed_send(&bed, CALL_ROUTE);
+  assert_non_null(sent_to(&bed, "bing"));
+  upstream_fail(sent_to(&bed, "bing"), HF_EVIDENCE_CONNECT_REFUSED); /* and it stays a way out */
+  world_run(&bed.world, HF_MS(100));
+  upstream_ready(world_upstream(&bed.world, "google"));
+  world_run(&bed.world, HF_MS(100));
+  assert_non_null(sent_to(&bed, "google"));
+  bed_close(&bed);
+}
+
+static void chain__a_route_by_weight_waits_a_moment_for_all(void **state) {
+  (void)state;
+  struct bed bed;
+  one_hangs(&bed);
+  bed.route.order = HF_ROUTE_SPLIT;
+  struct hf_route_provider first = bed.providers[0];
+  bed.providers[0] = bed.providers[1];
+  bed.providers[1] = first;
+  bed_send(&bed, CALL_ROUTE);
+  assert_null(sent_to(&bed, "bing"));
+  world_run(&bed.world, HF_MS(500));
+  assert_non_null(sent_to(&bed, "bing"));
+  bed_close(&bed);
+}
+
+static void chain__whether_a_provider_fits_is_found_out_once_a_list(void **state) {
+  (void)state;
+  struct bed bed;
+  two_providers(&bed);
+  bed_send(&bed, CALL_ROUTE);
+  upstream_answer(sent_to(&bed, "google"), "{\"content\":[]}");
+  assert_int_equal(bed.world.gateway->route_fits.len, 2);
+  /* Had it been read anew, bing would be all that is left. */
+  bed.providers[0].arguments = HF_STR("{\"n\":5}");
+  bed_send(&bed, CALL_ROUTE);
+  assert_non_null(sent_to(&bed, "google"));
+  upstream_answer(sent_to(&bed, "google"), "{\"content\":[]}");
+  hf_route_check(bed.world.gateway); /* as after a reload, or when a list has come */
+  bed_send(&bed, CALL_ROUTE);
+  assert_null(sent_to(&bed, "google"));
+  assert_non_null(sent_to(&bed, "bing"));
+  bed_close(&bed);
+}
+
+static void chain__verdicts_on_providers_are_bounded(void **state) {
+  (void)state;
+  struct bed bed;
+  two_providers(&bed);
+  bed.world.gateway->route_fits.max = 1;
+  for (int i = 0; i < 5; i++) {
+    bed_send(&bed, CALL_ROUTE);
+    upstream_answer(sent_to(&bed, "google"), "{\"content\":[]}");
+    assert_true(bed.world.gateway->route_fits.len <= 1);
+  }
+  bed_close(&bed);
+}
+
 static void chain__a_route_whose_providers_are_all_gone_says_so(void **state) {
   (void)state;
   struct bed bed;
@@ -541,6 +646,12 @@ int main(void) {
       cmocka_unit_test(chain__the_faster_provider_is_asked_first_where_latency_decides),
       cmocka_unit_test(chain__calls_are_split_by_weight),
       cmocka_unit_test(chain__a_preferred_provider_is_gone_back_to_when_its_breaker_closes),
+      cmocka_unit_test(chain__a_route_waits_a_moment_for_the_first_that_hangs_and_goes_to_one_that_is_ready),
+      cmocka_unit_test(chain__a_route_takes_the_first_if_it_is_ready_in_that_moment),
+      cmocka_unit_test(chain__a_route_does_not_wait_for_one_that_comes_after_the_first_ready_one),
+      cmocka_unit_test(chain__a_route_by_weight_waits_a_moment_for_all),
+      cmocka_unit_test(chain__whether_a_provider_fits_is_found_out_once_a_list),
+      cmocka_unit_test(chain__verdicts_on_providers_are_bounded),
       cmocka_unit_test(chain__a_route_whose_providers_are_all_gone_says_so),
       cmocka_unit_test(chain__a_standby_takes_over_what_its_server_could_not_be_asked),
       cmocka_unit_test(chain__a_standby_stands_in_for_a_server_that_was_never_up),
