@@ -195,7 +195,8 @@ static void compare(const struct loop *loop, const struct hf_correction_try *wha
 /* What is enough of the tool's own errors is the same call with the same error: others may be a search. */
 static bool is_enough(const struct loop *loop, const struct hf_correction_view *view,
                       const struct hf_correction_options *options) {
-  return (loop->kind == HF_CORRECTION_ERROR ? view->times : view->count) >= options->max;
+  const unsigned count = loop->kind == HF_CORRECTION_ERROR ? view->times : view->count;
+  return options->max > 0 && count >= options->max;
 }
 
 static void describe(struct hf_corrections *corrections, struct loop *loop, struct hf_correction_view *view,
@@ -203,8 +204,8 @@ static void describe(struct hf_corrections *corrections, struct loop *loop, stru
   view->exhausted = is_enough(loop, view, options);
   view->ends = view->exhausted && !loop->told;
   loop->told |= view->exhausted;
-  loop->anchored |= view->anchored;
   view->anchored = loop->kind == HF_CORRECTION_ERROR ? view->times > 1 : view->same_arguments || view->same_error;
+  loop->anchored |= view->anchored;
   if (view->anchored)
     count(corrections, loop->kind, HF_CORRECTION_END_ANCHORED);
   if (view->ends)

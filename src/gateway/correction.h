@@ -66,6 +66,7 @@ struct hf_correction_try {
   int64_t at_ms;      /* wall clock, for the records */
   struct hf_str reason;
   struct hf_str call;
+  bool secret;    /* what was called held some, which `call` does not show, and `reason` may */
   unsigned times; /* in a view: how often it was made, one after the other or not */
 };
 
@@ -85,7 +86,7 @@ struct hf_correction_view {
 
 /* What the configuration says of loops. */
 struct hf_correction_options {
-  unsigned max; /* tries that go wrong, after which it is enough */
+  unsigned max; /* tries that go wrong, after which it is enough; 0: it never is */
   hf_time ttl;  /* a loop that was left alone for this long is over */
 };
 

@@ -98,6 +98,8 @@ struct hf_exchange {
   struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
   const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
   struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */
+  struct hf_str refusal;     /* what it is answered with once its letter is written; in the arena; absent: nothing is */
+  enum hf_fault refused_for;
   struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */
   bool has_fingerprint;
   struct hf_str key;    /* idempotency key, or absent */

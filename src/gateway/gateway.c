@@ -154,6 +154,7 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_cache_init(&gateway->cache, settings->limits.cache_bytes, NULL);
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
   hf_keys_init(&gateway->keys, gateway);
+  hf_corrections_init(&gateway->corrections);
   gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
   if (r == 0)
     r = hf_tally_init(&gateway->tally, loop);
@@ -178,6 +179,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   close_nobody(gateway);
   hf_flights_free(gateway->flights);
   hf_keys_deinit(&gateway->keys);
+  hf_corrections_deinit(&gateway->corrections);
   hf_lost_calls_free(gateway->lost);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers)

@@ -11,6 +11,7 @@
 #include "base/spare.h"
 #include "gateway/cache.h"
 #include "gateway/client.h"
+#include "gateway/correction.h"
 #include "gateway/instance.h"
 #include "gateway/key_table.h"
 #include "gateway/loop.h"
@@ -57,6 +58,7 @@ struct hf_gateway {
   void *hear_ctx;
   struct hf_cache cache;
   struct hf_keys keys;
+  struct hf_corrections corrections;
   struct hf_flights *flights;
   struct hf_lost_calls *lost;
   hf_time next_complaint; /* about a store that fails */
@@ -74,6 +76,7 @@ struct hf_gateway {
   size_t own_instances;
   uint64_t next_id; /* upstream ids, question ids: never used twice */
   uint64_t next_call;
+  uint64_t last_client; /* number of the newest session */
   uint64_t late_answers;
   bool draining; /* no new calls */
   bool stopping; /* no calls are left, and the upstreams have been told to stop */

@@ -2,6 +2,7 @@
 
 #include "base/hex.h"
 #include "gateway/catalog.h"
+#include "gateway/fingerprint.h"
 #include "gateway/gateway.h"
 #include "gateway/intent.h"
 #include "gateway/outcome.h"
@@ -86,25 +87,39 @@ static void post_done(struct hf_exchange *exchange, bool written) {
   hf_pipeline_post(exchange, &(struct hf_call_event){.kind = HF_CALL_LETTER_DONE, .letter_written = written});
 }
 
-static void fail(struct hf_exchange *exchange, int error) {
+static void complain(const struct hf_exchange *exchange, int error) {
   char call[HF_CALL_ID_MAX];
   hf_log_event(exchange->client->gateway->loop->log, HF_LOG_ERROR, "a dead letter could not be written",
                HF_LOG_STR("reason", hf_str_from(hf_err_text(error))),
                HF_LOG_STR("call", hf_outcome_call_id(exchange, call)));
+}
+
+static void fail(struct hf_exchange *exchange, int error) {
+  complain(exchange, error);
   post_done(exchange, false);
+}
+
+/* Returns whether the letter was written. */
+static bool take_id(struct hf_exchange *exchange, int error, struct hf_str id) {
+  exchange->store_waits = false;
+  if (error < 0 || id.len == 0 || id.len >= sizeof exchange->letter_id) {
+    complain(exchange, error ? error : HF_ERR_LIMIT);
+    return false;
+  }
+  memcpy(exchange->letter_id, id.ptr, id.len);
+  exchange->letter_id[id.len] = '\0';
+  return true;
 }
 
 static void on_buried(struct hf_store_wait *wait, int error, struct hf_str id) {
   struct hf_exchange *exchange = HF_CONTAINER_OF(wait, struct hf_exchange, store_wait);
-  exchange->store_waits = false;
-  bool written = error == 0 && id.len > 0 && id.len < sizeof exchange->letter_id;
-  if (written) {
-    memcpy(exchange->letter_id, id.ptr, id.len);
-    exchange->letter_id[id.len] = '\0';
-    post_done(exchange, true);
-  } else {
-    fail(exchange, error ? error : HF_ERR_LIMIT);
-  }
+  post_done(exchange, take_id(exchange, error, id));
+}
+
+static void on_refused_buried(struct hf_store_wait *wait, int error, struct hf_str id) {
+  struct hf_exchange *exchange = HF_CONTAINER_OF(wait, struct hf_exchange, store_wait);
+  (void)take_id(exchange, error, id);
+  exchange->resume(exchange);
 }
 
 /* Without memory for them a letter goes without its attempts rather than not at all. */
@@ -122,7 +137,7 @@ static void put_history(const struct hf_exchange *exchange, const struct hf_outc
 }
 
 static void bury(struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_str attempts,
-                 struct hf_str providers) {
+                 struct hf_str providers, void (*done)(struct hf_store_wait *wait, int error, struct hf_str id)) {
   struct hf_gateway *gateway = exchange->client->gateway;
   const struct hf_target_tool *target =
       outcome->provider < exchange->target_count ? &exchange->targets[outcome->provider] : exchange->target;
@@ -149,7 +164,7 @@ static void bury(struct hf_exchange *exchange, const struct hf_outcome *outcome,
       .count = 1,
       .status = HF_LETTER_DEAD,
   };
-  exchange->store_wait = (struct hf_store_wait){.done = on_buried};
+  exchange->store_wait = (struct hf_store_wait){.done = done};
   exchange->store_waits = true;
   gateway->store->ops->bury(gateway->store, &letter, &exchange->store_wait);
 }
@@ -168,7 +183,29 @@ void hf_letter_write(struct hf_exchange *exchange, const struct hf_outcome *outc
   hf_buf_init(&providers, PROVIDERS_MAX);
   hf_intent_stop_waiting(exchange);
   put_history(exchange, outcome, &attempts, &providers);
-  bury(exchange, outcome, attempts.len ? hf_buf_str(&attempts) : HF_STR("[]"), hf_buf_str(&providers));
+  bury(exchange, outcome, attempts.len ? hf_buf_str(&attempts) : HF_STR("[]"), hf_buf_str(&providers), on_buried);
   hf_buf_deinit(&attempts);
   hf_buf_deinit(&providers);
+}
+
+/* What makes two calls equal of which nobody knows where they would have gone. */
+static bool identify_refused(struct hf_exchange *exchange) {
+  if (exchange->route || exchange->target->instance)
+    return hf_exchange_identify(exchange);
+  exchange->has_fingerprint =
+      hf_fingerprint_of(hf_exchange_principal(exchange), HF_STR(""), exchange->request.name,
+                        hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS), &exchange->fingerprint) == 0;
+  return exchange->has_fingerprint;
+}
+
+void hf_letter_write_refused(struct hf_exchange *exchange, enum hf_fault fault, struct hf_str steps) {
+  const struct hf_target_tool *target = exchange->target;
+  const struct hf_outcome outcome = {.end = HF_CALL_END_REFUSED, .fault = fault, .executed = HF_EXECUTED_NO};
+  struct hf_str nobody = {NULL, 0};
+  if (!identify_refused(exchange)) {
+    complain(exchange, HF_ERR_NOMEM);
+    exchange->resume(exchange);
+    return;
+  }
+  bury(exchange, &outcome, steps, target->instance ? target->instance->settings->name : nobody, on_refused_buried);
 }

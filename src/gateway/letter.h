@@ -13,6 +13,11 @@ enum { HF_TRACE_ID_MAX = 32 };
  * `exchange->letter_id` is filled in. A replay's goes to the letter that is replayed. */
 void hf_letter_write(struct hf_exchange *exchange, const struct hf_outcome *outcome);
 
+/* Writes the letter of a call that was refused and never became one, and which is HELD: `resume` is called once it is
+ * known whether it was written; then `exchange->letter_id` is filled in. `steps` is the raw array of what led to it.
+ * There is a store. */
+void hf_letter_write_refused(struct hf_exchange *exchange, enum hf_fault fault, struct hf_str steps);
+
 /* The name by which the tool is called at the endpoint of all servers, where replays call it, whatever the client's own
  * endpoint. Borrowed from the exchange or the catalog. */
 struct hf_str hf_letter_tool(const struct hf_exchange *exchange);

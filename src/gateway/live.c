@@ -1,5 +1,6 @@
 #include "gateway/live.h"
 
+#include "gateway/advice.h"
 #include "gateway/flight.h"
 #include "gateway/key_place.h"
 #include "gateway/pipeline.h"
@@ -80,8 +81,13 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
     event.done.result = HF_ATTEMPT_FAULT;
     event.done.evidence.kind = HF_EVIDENCE_TOOL_ERROR;
     event.done.evidence.matches_transient = matches_transient(live->target, response);
+  } else if (hf_pipeline_is_pending(response)) {
+    event.done.result = HF_ATTEMPT_PENDING;
+  } else if (hf_advice_is_unexpected(live->target, response)) {
+    event.done.result = HF_ATTEMPT_FAULT;
+    event.done.evidence.kind = HF_EVIDENCE_UNEXPECTED;
   } else {
-    event.done.result = hf_pipeline_is_pending(response) ? HF_ATTEMPT_PENDING : HF_ATTEMPT_SUCCESS;
+    event.done.result = HF_ATTEMPT_SUCCESS;
   }
   exchange->response = response;
   exchange->response_attempt = live->attempt;

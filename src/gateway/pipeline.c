@@ -1,5 +1,6 @@
 #include "gateway/pipeline.h"
 
+#include "gateway/advice.h"
 #include "gateway/cached.h"
 #include "gateway/check.h"
 #include "gateway/flight.h"
@@ -143,9 +144,13 @@ void hf_pipeline_answer(struct hf_exchange *exchange, const struct hf_message *r
                         const struct hf_outcome *outcome) {
   struct hf_outcome told = *outcome;
   if (response && can_carry(exchange, response)) {
-    pass_answer_on(exchange, response, outcome);
+    struct hf_message made;
+    pass_answer_on(exchange, hf_advice_give(exchange, response, outcome, &made), outcome);
+    hf_message_deinit(&made);
     return;
   }
+  if (!response)
+    (void)hf_advice_give(exchange, NULL, outcome, &(struct hf_message){0});
   if (response)
     told.fault = HF_FAULT_INPUT_REQUIRED;
   hf_outcome_record(exchange, &told);

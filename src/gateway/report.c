@@ -1,6 +1,7 @@
 /* What the gateway shows of itself to operators: readiness, status, metrics. Reads everything, changes nothing. */
 #include "gateway/gateway.h"
 
+#include "gateway/correct.h"
 #include "gateway/session.h"
 #include "json/write.h"
 
@@ -380,6 +381,8 @@ int hf_gateway_metrics(struct hf_gateway *gateway, struct hf_buf *out) {
     r = write_letters(gateway, out);
   if (r == 0)
     r = write_cache(gateway, out);
+  if (r == 0)
+    r = hf_correct_metrics(&gateway->corrections, out);
   if (r == 0)
     r = write_tool_breakers(gateway, out);
   for (size_t i = 0; r == 0 && i < sizeof gauges / sizeof gauges[0]; i++)

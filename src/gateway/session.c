@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/catalog.h"
+#include "gateway/correct.h"
 #include "gateway/exchange.h"
 #include "gateway/flight.h"
 #include "gateway/greeting.h"
@@ -31,6 +32,7 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   client->era = options->era;
   client->replay = options->replay;
   client->stateless = options->era == HF_ERA_MODERN;
+  client->number = client->stateless ? 0 : ++gateway->last_client;
   client->log_level = -1;
   hf_list_init(&client->exchanges);
   hf_list_init(&client->questions);
@@ -183,7 +185,11 @@ static void answer_unknown(struct hf_exchange *exchange) {
                         HF_STR_FMT(known_or(&near, HF_STR("Use a tool from the "
                                                           "current list."))),
                         near.len ? "?" : "");
-    hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
+    const struct hf_correct_refusal refusal = {.fault = HF_FAULT_UNKNOWN_TOOL,
+                                               .text = hf_buf_str(&text),
+                                               .reason = (struct hf_str){text.data, text.len < 256 ? text.len : 256},
+                                               .error = hf_map_hash(name.ptr, name.len)};
+    hf_correct_refuse(exchange, &refusal);
   } else if (exchange->request.uri.ptr) {
     (void)hf_buf_printf(&text, "no server here has the resource '%.*s'", HF_STR_FMT(name));
     int code = exchange->era == HF_ERA_MODERN ? HF_RPC_INVALID_PARAMS : HF_RPC_RESOURCE_NOT_FOUND;

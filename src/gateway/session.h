@@ -19,6 +19,7 @@ struct hf_client {
   char *server;    /* endpoint, or NULL for all; owned */
   char *principal; /* or NULL; owned */
   bool stateless;  /* modern HTTP: many connections, whose ids may be alike */
+  uint64_t number; /* which session it is; 0 for stateless ones, which are all one */
   uint64_t replay; /* the number of its call, which replays a dead letter; 0: it is no such client */
   enum hf_era era;
   enum hf_version version; /* legacy: as negotiated; UNKNOWN before */

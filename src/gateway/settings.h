@@ -164,6 +164,8 @@ struct hf_tool_settings {
   struct hf_reconcile_settings reconcile;
   hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
   struct hf_fit_settings fit; /* complete: the server's with this entry's options on top */
+  struct hf_condition expect; /* what a result must be, or absent */
+  struct hf_strings hints;    /* "pattern\nadvice": what is said beside the tool's own errors that match */
   struct hf_cache_settings cache;
   enum hf_degraded_mode degraded;
   struct hf_default_settings fallback; /* `default:` */
@@ -219,6 +221,12 @@ struct hf_principal_settings {
   uint8_t token_sha256[32];
 };
 
+/* `correction:` how long a caller is helped that gets its calls wrong. */
+struct hf_correction_settings {
+  uint32_t max; /* tries, after which it is told to stop and ask; 0: never */
+  hf_time ttl;  /* what it tried is forgotten when it has left it alone for this long */
+};
+
 struct hf_limits {
   uint32_t body_bytes;
   uint32_t header_bytes;
@@ -269,6 +277,7 @@ struct hf_settings {
   struct hf_tool_settings tool_defaults; /* of tools without an entry, and of what an entry doesn't say */
   struct hf_store_settings store;
   struct hf_alert_settings alerts;
+  struct hf_correction_settings correction;
   struct hf_limits limits;
 };
 

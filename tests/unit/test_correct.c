@@ -1,0 +1,423 @@
+#include "shop.h"
+
+#include "base/alloc.h"
+#include "gateway/advice.h"
+#include "gateway/correct.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FAILED(text) "{\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}],\"isError\":true}"
+#define NOTE "Note of the gateway, not of the tool: "
+
+static struct fake_store store;
+
+static void begin(struct shop *shop) {
+  memset(&store, 0, sizeof store);
+  fake_store_init(&store, NULL);
+  shop_open(shop, &store);
+  shop->world.settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
+  shop->look->letters = HF_LETTER_ALL;
+  shop->pay->coalesce = shop->note->coalesce = 0;
+}
+
+static void assert_has(const char *text, const char *part) {
+  if (!text || !strstr(text, part))
+    fail_msg("'%s' is not in %s", part, text ? text : "nothing");
+}
+
+static void assert_lacks(const char *text, const char *part) {
+  if (!text || strstr(text, part))
+    fail_msg("'%s' is in %s", part, text ? text : "nothing");
+}
+
+/* Calls, and has the server answer. `expected` and `not_expected` (or NULL) are parts of what the client gets. */
+static void call(struct shop *shop, struct fake_client *client, const char *tool, const char *arguments,
+                 const char *result, const char *expected, const char *not_expected) {
+  struct fake_reply reply;
+  shop_call(shop, client, &reply, tool, arguments, "");
+  if (result) {
+    assert_null(reply.answer);
+    upstream_answer(upstream_last(shop->upstream), result);
+    world_run(&shop->world, 0);
+  }
+  assert_has(reply.answer, expected);
+  if (not_expected)
+    assert_lacks(reply.answer, not_expected);
+  reply_deinit(&reply);
+}
+
+static uint64_t count(const struct shop *shop, enum hf_correction_kind kind, enum hf_correction_end end) {
+  return shop->world.gateway->corrections.counts[kind][end];
+}
+
+static void correct__names_that_do_not_exist_have_an_end(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool 'shop__loook'", "Tried before");
+  call(&shop, &shop.ann, "lokk", "{}", NULL, "Tried before, without success:\\n1. There is no tool 'shop__loook'",
+       "Stop");
+  call(&shop, &shop.bob, "lokk", "{}", NULL, "There is no tool 'shop__lokk'", "Tried before"); /* another caller */
+  call(&shop, &shop.ann, "lok", "{}", NULL, "Stop: you have called 3 times what there is not.", NULL);
+  call(&shop, &shop.ann, "look", "{}", SHOP_OK("it"), "it", NULL);
+  assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_FAILED), 4);
+  assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_EXHAUSTED), 1);
+  assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_CORRECTED), 1);
+  call(&shop, &shop.ann, "lokk", "{}", NULL, "There is no tool", "Tried before");
+  shop_close(&shop);
+}
+
+static void correct__the_same_name_again_is_told_another_way(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  call(&shop, &shop.ann, "loook", "{\"a\":1}", NULL, "There is no tool", "Take another way");
+  call(&shop, &shop.ann, "loook", "{\"a\":2}", NULL, "You called 'shop__loook' before", NULL);
+  assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_ANCHORED), 1);
+  shop_close(&shop);
+}
+
+static void correct__tries_are_forgotten_after_their_time(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool", NULL);
+  world_run(&shop.world, HF_SECONDS(600) - 1);
+  call(&shop, &shop.ann, "loook", "{}", NULL, "You called 'shop__loook' before", NULL);
+  world_run(&shop.world, HF_SECONDS(600));
+  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool", "before");
+  assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_ABANDONED), 1);
+  shop_close(&shop);
+}
+
+static void correct__sessions_of_one_principal_are_apart(void **state) {
+  (void)state;
+  static const char *const text =
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"nothing\"}}";
+  struct shop shop;
+  struct fake_client one, other;
+  struct fake_reply reply;
+  begin(&shop);
+  client_open_as(&shop.world, &one, "ann", HF_ERA_LEGACY);
+  client_open_as(&shop.world, &other, "ann", HF_ERA_LEGACY);
+  client_initialize(&shop.world, &one, "{}");
+  client_initialize(&shop.world, &other, "{}");
+  for (int i = 0; i < 2; i++) {
+    client_send(&shop.world, &one, &reply, text);
+    reply_deinit(&reply);
+  }
+  client_send(&shop.world, &other, &reply, text);
+  assert_lacks(reply.answer, "before");
+  reply_deinit(&reply);
+  client_send(&shop.world, &one, &reply, text);
+  assert_has(reply.answer, "Stop: ");
+  reply_deinit(&reply);
+  client_close(&one);
+  client_close(&other);
+  shop_close(&shop);
+}
+
+/* Three tries, the last of which ends in a letter. */
+static void exhaust(struct shop *shop, struct fake_reply *reply) {
+  shop->world.settings->tool_defaults.letters = HF_LETTER_ALL;
+  call(shop, &shop->ann, "loook", "{\"password\":\"hunter2\",\"n\":1}", NULL, "There is no tool", NULL);
+  call(shop, &shop->ann, "loook", "{\"password\":\"hunter2\",\"n\":1}", NULL, "before", NULL);
+  shop_call(shop, &shop->ann, reply, "lok", "{\"n\":2}", "");
+}
+
+static void correct__a_letter_has_the_tries_once_a_loop(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  exhaust(&shop, &reply);
+  assert_int_equal(fake_store_letters(&store), 1);
+  const struct hf_letter *letter = &store.letters[0].row;
+  assert_true(hf_str_equal(letter->reason, HF_STR("unknown_tool")));
+  assert_true(hf_str_equal(letter->executed, HF_STR("no")));
+  assert_true(hf_str_equal(letter->end, HF_STR("refused")));
+  assert_true(hf_str_equal(letter->tool, HF_STR("shop__lok")));
+  assert_true(hf_str_equal(letter->arguments, HF_STR("{\"n\":2}")));
+  assert_has(letter->attempts.ptr, "\"what\":\"refused_try\",\"times\":2,\"why\":\"refused, 2 times: shop__loook "
+                                   "{\\\"password\\\":\\\"[redacted]\\\",\\\"n\\\":1} | (what is wrong is not kept");
+  assert_has(letter->attempts.ptr, "\"times\":1,\"why\":\"refused: shop__lok {\\\"n\\\":2} | There is no tool");
+  assert_lacks(letter->attempts.ptr, "hunter2");
+  char id[64];
+  snprintf(id, sizeof id, "\"deadLetterId\":\"%s\"", store.letters[0].id);
+  assert_has(reply.answer, id);
+  snprintf(id, sizeof id, "[dead letter %s]", store.letters[0].id);
+  assert_has(reply.answer, id);
+  assert_has(reply.answer, "Stop: ");
+  assert_int_equal(shop.world.gateway->metrics.letters[HF_FAULT_UNKNOWN_TOOL], 1);
+  reply_deinit(&reply);
+  call(&shop, &shop.ann, "lokk", "{}", NULL, "Stop: ", "dead letter");
+  assert_int_equal(fake_store_letters(&store), 1);
+  shop_close(&shop);
+}
+
+static void correct__the_policy_decides_about_letters(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  shop.world.settings->tool_defaults.letters = HF_LETTER_UNSAFE;
+  for (int i = 0; i < 3; i++)
+    call(&shop, &shop.ann, "loook", "{}", NULL, i < 2 ? "There is no tool" : "Stop: ", "dead letter");
+  assert_int_equal(fake_store_letters(&store), 0);
+  shop_close(&shop);
+}
+
+static void correct__a_letter_that_cannot_be_written_keeps_nobody(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.error = HF_ERR_IO;
+  exhaust(&shop, &reply);
+  assert_has(reply.answer, "Stop: ");
+  assert_lacks(reply.answer, "dead letter");
+  assert_int_equal(shop.world.gateway->metrics.counters[HF_METRIC_LETTERS_LOST], 1);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void correct__a_store_that_is_slow_is_waited_for_two_seconds(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  exhaust(&shop, &reply);
+  assert_null(reply.answer);
+  world_run(&shop.world, HF_SECONDS(2) - 1);
+  assert_null(reply.answer);
+  world_run(&shop.world, 1);
+  assert_has(reply.answer, "Stop: ");
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void correct__a_client_may_leave_while_its_letter_is_written(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  store.slow = true;
+  exhaust(&shop, &reply);
+  client_abandon(&shop.ann, &reply);
+  world_run(&shop.world, HF_SECONDS(5));
+  assert_int_equal(shop.world.gateway->calls, 0);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void advice__the_same_call_with_the_same_error_is_told_so(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  /* Numbers don't make another error, nor spelling another call. */
+  call(&shop, &shop.ann, "note", "{\"id\":4,\"x\":\"y\"}", FAILED("no note 4 at 10:31"), "no note 4", "gateway,");
+  call(&shop, &shop.ann, "note", "{\"x\":\"y\", \"id\":4.0}", FAILED("no note 4 at 10:32"),
+       "\"content\":[{\"type\":\"text\",\"text\":\"no note 4 at 10:32\"},{\"type\":\"text\",\"text\":\"" NOTE
+       "This same call has now brought this same error 2 times",
+       "may have changed");
+  call(&shop, &shop.ann, "note", "{\"id\":5}", FAILED("no note 5 at 10:32"), "no note 5", NOTE);
+  call(&shop, &shop.ann, "note", "{\"id\":5}", FAILED("no permission"), "no permission", NOTE);
+  call(&shop, &shop.bob, "note", "{\"x\":\"y\",\"id\":4}", FAILED("no note 4 at 10:33"), "no note 4", NOTE);
+  call(&shop, &shop.ann, "note", "{\"x\":\"y\",\"id\":4}", FAILED("no note 4 at 10:34"),
+       NOTE "Stop: this same call has now brought this same error 3 times. Don't make it again.", NULL);
+  assert_int_equal(count(&shop, HF_CORRECTION_ERROR, HF_CORRECTION_END_FAILED), 6);
+  assert_int_equal(count(&shop, HF_CORRECTION_ERROR, HF_CORRECTION_END_ANCHORED), 2);
+  call(&shop, &shop.ann, "note", "{\"x\":\"y\",\"id\":4}", SHOP_OK("good"), "good", NOTE);
+  assert_int_equal(count(&shop, HF_CORRECTION_ERROR, HF_CORRECTION_END_CORRECTED), 1);
+  call(&shop, &shop.ann, "note", "{\"x\":\"y\",\"id\":4}", FAILED("no note 4 at 10:35"), "no note", NOTE);
+  shop_close(&shop);
+}
+
+static void advice__never_is_to_repeat_what_may_have_run(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  shop.world.settings->correction.max = 2;
+  call(&shop, &shop.ann, "pay", "{\"n\":1}", FAILED("declined"), "declined", NOTE);
+  call(&shop, &shop.ann, "pay", "{\"n\":1}", FAILED("declined"),
+       "Each time it may have changed something: find out what, before you call this tool again in any way.", NULL);
+  shop.pay->expect = (struct hf_condition){HF_STR("/structuredContent/id"), HF_OPERATOR_EXISTS, HF_STR("true")};
+  call(&shop, &shop.ann, "pay", "{\"n\":2}", SHOP_OK("paid"),
+       "Don't call it again only to get another answer: it may change something each time.", "other arguments");
+  shop_close(&shop);
+}
+
+static void advice__hints_are_given_by_pattern(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  static struct hf_str hints[] = {HF_STR("*quota*\nWait for tomorrow."), HF_STR("no such user\nLook it up first."),
+                                  HF_STR("quota * reached\nOr ask for more.")};
+  shop.note->hints = (struct hf_strings){hints, 3};
+  call(&shop, &shop.ann, "note", "{}", FAILED("the quota 7 reached"),
+       "\"text\":\"the quota 7 reached\"},{\"type\":\"text\",\"text\":\"" NOTE
+       "Advice of the person who runs the gateway: Wait for tomorrow. Or ask for more.\"}]",
+       "Look it up");
+  call(&shop, &shop.ann, "note", "{}", FAILED("something else"), "something else", NOTE);
+  call(&shop, &shop.ann, "note", "{\"n\":1}", SHOP_OK("quota"), "quota", NOTE); /* no error */
+  shop_close(&shop);
+}
+
+static void advice__hints_are_bounded(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  static char text[HF_ADVICE_BYTES_MAX + 4], half[HF_ADVICE_BYTES_MAX / 2 + 3];
+  memset(text, 'x', sizeof text);
+  memset(half, 'y', sizeof half);
+  memcpy(text, "*\n", 2);
+  memcpy(half, "*\n", 2);
+  struct hf_str hints[] = {{text, sizeof text}, {half, sizeof half - 1}, {half, sizeof half}, {half, sizeof half - 1}};
+  shop.note->hints = (struct hf_strings){hints, 4};
+  struct fake_reply reply;
+  shop_call(&shop, &shop.ann, &reply, "note", "{}", "");
+  upstream_answer(upstream_last(shop.upstream), FAILED("no"));
+  world_run(&shop.world, 0);
+  assert_lacks(reply.answer, "xx");
+  size_t ys = 0;
+  for (const char *c = strstr(reply.answer, NOTE); *c && *c != '}'; c++)
+    ys += *c == 'y' && (c[1] == 'y' || c[-1] == 'y');
+  assert_int_equal(ys, HF_ADVICE_BYTES_MAX);
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void expect_items(struct shop *shop) {
+  shop->look->expect = (struct hf_condition){HF_STR("/structuredContent/items"), HF_OPERATOR_AT_LEAST, HF_STR("1")};
+}
+
+#define ITEMS(items)                                                                                                   \
+  "{\"content\":[{\"type\":\"text\",\"text\":\"list\"}],\"structuredContent\":{\"items\":[" items "]}}"
+
+static void expect__a_result_that_is_not_as_expected_goes_back_with_the_reason(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  expect_items(&shop);
+  shop_call(&shop, &shop.ann, &reply, "look", "{\"q\":1}", "");
+  upstream_answer(upstream_last(shop.upstream), ITEMS(""));
+  world_run(&shop.world, 0);
+  assert_has(
+      reply.answer,
+      "\"content\":[{\"type\":\"text\",\"text\":\"" NOTE "'shop__look' was executed and answered, but not with "
+      "what is expected of it: '/structuredContent/items' is to be at least 1, or to have so many elements. If "
+      "the task needs it, call it with other arguments (try 1), take another tool, or ask the user. Its answer "
+      "follows.\"},{\"type\":\"text\",\"text\":\"list\"}],\"structuredContent\":{\"items\":[]},\"isError\":true");
+  assert_has(reply.answer, "\"executed\":\"yes\",\"reason\":\"unexpected_result\"");
+  reply_deinit(&reply);
+  call(&shop, &shop.ann, "look", "{\"q\":1}", ITEMS(""), "You called it with these arguments before", NULL);
+  call(&shop, &shop.ann, "look", "{\"q\":2}", ITEMS(""), "Stop: this is the result of 3 calls by now.", NULL);
+  call(&shop, &shop.ann, "look", "{\"q\":3}", ITEMS("1"), "\"items\":[1]", "isError");
+  assert_int_equal(count(&shop, HF_CORRECTION_RESULT, HF_CORRECTION_END_CORRECTED), 1);
+  assert_int_equal(count(&shop, HF_CORRECTION_RESULT, HF_CORRECTION_END_EXHAUSTED), 1);
+  assert_int_equal(fake_store_letters(&store), 0);
+  shop_close(&shop);
+}
+
+static void expect__such_a_result_is_no_good_answer_for_later_and_no_failure_of_the_server(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  expect_items(&shop);
+  shop.look->policy.breaker.failures = shop.world.settings->servers[0].policy.breaker.failures = 1;
+  call(&shop, &shop.ann, "look", "{\"q\":1}", ITEMS(""), "unexpected_result", NULL);
+  for (int i = 0; i < 8; i++) /* neither breaker has opened: it is sent */
+    call(&shop, &shop.ann, "look", "{\"q\":1}", ITEMS(""), "unexpected_result", NULL);
+  shop_call(&shop, &shop.ann, &reply, "look", "{\"q\":1}", "");
+  for (int i = 0; i < 50 && !reply.answer; i++) {
+    struct hf_attempt_ref *ref = upstream_last(shop.upstream);
+    if (ref)
+      upstream_fail(ref, HF_EVIDENCE_BROKE);
+    world_run(&shop.world, HF_SECONDS(2));
+  }
+  assert_has(reply.answer, "\"isError\":true"); /* nothing of it was kept to stand in */
+  assert_lacks(reply.answer, "\"source\":\"cache\"");
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
+static void expect__what_cannot_be_told_passes(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  expect_items(&shop);
+  call(&shop, &shop.ann, "look", "{\"q\":1}", "{\"content\":[],\"structuredContent\":{\"items\":[],\"items\":[]}}",
+       "\"items\":[],\"items\":[]", "isError");
+  const struct hf_target_tool target = {.tool = shop.look};
+  struct hf_buf text;
+  struct hf_message response;
+  struct hf_refusal refusal;
+  for (size_t extra = 0; extra < 2; extra++) {
+    static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", begin_result[] = "{\"x\":\"", end[] = "\"}";
+    hf_buf_init(&text, HF_ADVICE_EXPECTED_MAX + 4096);
+    assert_int_equal(hf_buf_append(&text, head, sizeof head - 1), 0);
+    assert_int_equal(hf_buf_append(&text, begin_result, sizeof begin_result - 1), 0);
+    size_t fill = HF_ADVICE_EXPECTED_MAX - (sizeof begin_result - 1) - (sizeof end - 1) + extra;
+    for (size_t i = 0; i < fill; i++)
+      assert_int_equal(hf_buf_append(&text, "x", 1), 0);
+    assert_int_equal(hf_buf_append(&text, end, sizeof end - 1), 0);
+    assert_int_equal(hf_buf_append(&text, "}", 1), 0);
+    assert_int_equal(hf_message_decode(&text, &response, &refusal), 0);
+    assert_int_equal(hf_advice_is_unexpected(&target, &response), extra == 0);
+    hf_message_deinit(&response);
+    hf_buf_deinit(&text);
+  }
+  shop_close(&shop);
+}
+
+static void correct__is_counted(void **state) {
+  (void)state;
+  struct shop shop;
+  struct hf_buf text;
+  begin(&shop);
+  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool", NULL);
+  call(&shop, &shop.ann, "note", "{}", FAILED("no"), "no", NULL);
+  call(&shop, &shop.ann, "note", "{}", FAILED("no"), "no", NULL);
+  hf_buf_init(&text, 1 << 20);
+  assert_int_equal(hf_gateway_metrics(shop.world.gateway, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_has(text.data, "\nholdfast_corrections_total{kind=\"name\",result=\"failed\"} 1\n");
+  assert_has(text.data, "\nholdfast_corrections_total{kind=\"name\",result=\"corrected\"} 1\n");
+  assert_has(text.data, "\nholdfast_corrections_total{kind=\"error\",result=\"failed\"} 2\n");
+  assert_has(text.data, "\nholdfast_corrections_total{kind=\"error\",result=\"anchored\"} 1\n");
+  assert_has(text.data, "\nholdfast_correction_loops 1\n");
+  hf_buf_deinit(&text);
+  shop_close(&shop);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(correct__names_that_do_not_exist_have_an_end),
+      cmocka_unit_test(correct__the_same_name_again_is_told_another_way),
+      cmocka_unit_test(correct__tries_are_forgotten_after_their_time),
+      cmocka_unit_test(correct__sessions_of_one_principal_are_apart),
+      cmocka_unit_test(correct__a_letter_has_the_tries_once_a_loop),
+      cmocka_unit_test(correct__the_policy_decides_about_letters),
+      cmocka_unit_test(correct__a_letter_that_cannot_be_written_keeps_nobody),
+      cmocka_unit_test(correct__a_store_that_is_slow_is_waited_for_two_seconds),
+      cmocka_unit_test(correct__a_client_may_leave_while_its_letter_is_written),
+      cmocka_unit_test(advice__the_same_call_with_the_same_error_is_told_so),
+      cmocka_unit_test(advice__never_is_to_repeat_what_may_have_run),
+      cmocka_unit_test(advice__hints_are_given_by_pattern),
+      cmocka_unit_test(advice__hints_are_bounded),
+      cmocka_unit_test(expect__a_result_that_is_not_as_expected_goes_back_with_the_reason),
+      cmocka_unit_test(expect__such_a_result_is_no_good_answer_for_later_and_no_failure_of_the_server),
+      cmocka_unit_test(expect__what_cannot_be_told_passes),
+      cmocka_unit_test(correct__is_counted),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
