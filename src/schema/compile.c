@@ -241,7 +241,7 @@ int hf_schema_compile(struct hf_str text, const struct hf_schema_options *option
   if (!schema)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
   hf_arena_init(&schema->arena, options->max_bytes * 2);
-  hf_names_init(&schema->names);
+  hf_member_names_init(&schema->names);
   struct hf_compiler c = {.schema = schema, .options = options, .reterr = reterr};
   hf_resources_init(&c.resources, schema, options, reterr);
   hf_map_init(&c.anchor_ids, HF_SCHEMA_NODES_MAX);

@@ -38,7 +38,7 @@ int hf_compile_type(struct hf_compiler *c, struct hf_sub *sub) {
 
 static int compile_values(struct hf_compiler *c, uint32_t node, bool single) {
   struct hf_enum values = {.node = node, .single = single};
-  int r = hf_names_begin(&c->schema->names, single ? 1 : c->doc->nodes[node].count, &values.strings);
+  int r = hf_member_names_begin(&c->schema->names, single ? 1 : c->doc->nodes[node].count, &values.strings);
   struct hf_json_iter iter = hf_json_iter(c->doc, node);
   uint32_t value = node;
   while (r == 0 && (single || hf_json_next(c->doc, &iter, NULL, &value))) {
@@ -47,7 +47,7 @@ static int compile_values(struct hf_compiler *c, uint32_t node, bool single) {
     if (hf_json_type(c->doc, value) == HF_JSON_STRING) {
       r = hf_json_string(c->doc, value, &c->schema->arena, &text);
       if (r == 0)
-        hf_names_add(&c->schema->names, &values.strings, text);
+        hf_member_names_add(&c->schema->names, &values.strings, text);
     }
     if (single)
       break;

@@ -19,7 +19,7 @@ static int add_properties(struct hf_compiler *c, struct hf_object *object, uint3
       r = hf_compile_child(c, value, &sub);
     if (r < 0)
       return r;
-    struct hf_name *name = hf_names_add(&c->schema->names, &object->names, text);
+    struct hf_member_name *name = hf_member_names_add(&c->schema->names, &object->names, text);
     if (name->value != HF_NONE)
       return hf_compile_complain(c, HF_ERR_INVALID, value, "is said twice");
     name->value = sub;
@@ -35,7 +35,7 @@ static int add_required(struct hf_compiler *c, struct hf_object *object, uint32_
     int r = hf_compile_text(c, item, &text);
     if (r < 0)
       return r;
-    struct hf_name *name = hf_names_add(&c->schema->names, &object->names, text);
+    struct hf_member_name *name = hf_member_names_add(&c->schema->names, &object->names, text);
     object->required_count += name->required == 0;
     name->required = item;
   }
@@ -73,7 +73,7 @@ static int add_members(struct hf_compiler *c, struct hf_object *object) {
   if (r < 0)
     return r;
   uint32_t most = (properties ? c->doc->nodes[properties].count : 0) + (required ? c->doc->nodes[required].count : 0);
-  if (hf_names_begin(&c->schema->names, most, &object->names) < 0)
+  if (hf_member_names_begin(&c->schema->names, most, &object->names) < 0)
     return hf_error_set(c->reterr, HF_ERR_NOMEM, "out of memory");
   if (properties)
     r = add_properties(c, object, properties);

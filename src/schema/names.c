@@ -8,11 +8,11 @@
 /* Odd constants with no pattern in their bits (digits of the golden ratio and of the square root of two). */
 static const uint64_t MIX_A = 0x9e3779b97f4a7c15U, MIX_B = 0x6a09e667f3bcc909U;
 
-void hf_names_init(struct hf_names *names) {
-  *names = (struct hf_names){.key = hf_map_hash("schema", strlen("schema"))};
+void hf_member_names_init(struct hf_member_names *names) {
+  *names = (struct hf_member_names){.key = hf_map_hash("schema", strlen("schema"))};
 }
 
-void hf_names_deinit(struct hf_names *names) {
+void hf_member_names_deinit(struct hf_member_names *names) {
   hf_free(names->entries);
   hf_free(names->slots);
 }
@@ -54,7 +54,7 @@ static uint32_t hash_of(uint64_t key, struct hf_str text) {
   return (uint32_t)fold(hash ^ text.len, key ^ MIX_A);
 }
 
-int hf_names_begin(struct hf_names *names, uint32_t max, struct hf_name_table *ret_table) {
+int hf_member_names_begin(struct hf_member_names *names, uint32_t max, struct hf_member_table *ret_table) {
   uint32_t size = 2;
   while (size < max * 2)
     size *= 2;
@@ -62,33 +62,34 @@ int hf_names_begin(struct hf_names *names, uint32_t max, struct hf_name_table *r
       !hf_vec_room((void **)&names->slots, &names->slot_cap, names->slot_count, size, sizeof *names->slots))
     return HF_ERR_NOMEM;
   memset(names->slots + names->slot_count, 0, size * sizeof *names->slots);
-  *ret_table = (struct hf_name_table){.first = names->entry_count, .slots = names->slot_count, .mask = size - 1};
+  *ret_table = (struct hf_member_table){.first = names->entry_count, .slots = names->slot_count, .mask = size - 1};
   names->slot_count += size;
   return 0;
 }
 
-static struct hf_name_slot *find_slot(const struct hf_names *names, const struct hf_name_table *table,
-                                      struct hf_str text, uint32_t hash) {
-  struct hf_name_slot *slots = names->slots + table->slots;
-  const struct hf_name *entries = names->entries + table->first;
+static struct hf_member_slot *find_slot(const struct hf_member_names *names, const struct hf_member_table *table,
+                                        struct hf_str text, uint32_t hash) {
+  struct hf_member_slot *slots = names->slots + table->slots;
+  const struct hf_member_name *entries = names->entries + table->first;
   uint32_t at = hash & table->mask;
   while (slots[at].entry != 0 && (slots[at].hash != hash || !hf_str_equal(entries[slots[at].entry - 1].text, text)))
     at = (at + 1) & table->mask;
   return &slots[at];
 }
 
-struct hf_name *hf_names_add(struct hf_names *names, struct hf_name_table *table, struct hf_str text) {
+struct hf_member_name *hf_member_names_add(struct hf_member_names *names, struct hf_member_table *table,
+                                           struct hf_str text) {
   uint32_t hash = hash_of(names->key, text);
-  struct hf_name_slot *slot = find_slot(names, table, text, hash);
+  struct hf_member_slot *slot = find_slot(names, table, text, hash);
   if (slot->entry == 0) {
-    *slot = (struct hf_name_slot){hash, ++table->count};
-    names->entries[names->entry_count++] = (struct hf_name){text, HF_NONE, 0};
+    *slot = (struct hf_member_slot){hash, ++table->count};
+    names->entries[names->entry_count++] = (struct hf_member_name){text, HF_NONE, 0};
   }
   return &names->entries[table->first + slot->entry - 1];
 }
 
-const struct hf_name *hf_names_find(const struct hf_names *names, const struct hf_name_table *table,
-                                    struct hf_str text) {
-  const struct hf_name_slot *slot = find_slot(names, table, text, hash_of(names->key, text));
+const struct hf_member_name *hf_member_names_find(const struct hf_member_names *names,
+                                                  const struct hf_member_table *table, struct hf_str text) {
+  const struct hf_member_slot *slot = find_slot(names, table, text, hash_of(names->key, text));
   return slot->entry == 0 ? NULL : &names->entries[table->first + slot->entry - 1];
 }

@@ -55,7 +55,7 @@ void hf_schema_free(struct hf_schema *schema) {
                           schema->scopes.at,  schema->dynamics.at};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
     hf_free(arrays[i]);
-  hf_names_deinit(&schema->names);
+  hf_member_names_deinit(&schema->names);
   hf_arena_deinit(&schema->arena);
   hf_free(schema);
 }

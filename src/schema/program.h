@@ -87,7 +87,7 @@ struct hf_number {
 };
 
 struct hf_enum {
-  struct hf_name_table strings;
+  struct hf_member_table strings;
   uint32_t node; /* of the array, or of the one value */
   uint8_t types; /* of all that is in it */
   bool single;   /* `const` */
@@ -100,7 +100,7 @@ struct hf_pattern_sub {
 
 /* What is said about the members of an object, in one walk over them. */
 struct hf_object {
-  struct hf_name_table names; /* of `properties` and `required`; the value is a subschema */
+  struct hf_member_table names; /* of `properties` and `required`; the value is a subschema */
   uint32_t first_pattern;
   uint32_t pattern_count;
   uint32_t additional; /* subschema, or HF_NONE */
@@ -141,7 +141,7 @@ struct hf_scope {
 
 struct hf_schema {
   struct hf_arena arena; /* texts that aren't in a document as they are meant */
-  struct hf_names names;
+  struct hf_member_names names;
   HF_VEC(struct hf_document *) docs; /* owned; the schema itself is the first */
   HF_VEC(struct hf_sub) subs;        /* the root is the first */
   HF_VEC(struct hf_op) ops;

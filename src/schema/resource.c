@@ -18,7 +18,7 @@ void hf_resources_init(struct hf_resources *resources, struct hf_schema *schema,
   hf_arena_init(&resources->arena, HF_RESOURCE_MEMORY_MAX);
   hf_map_init(&resources->by_uri, HF_SCHEMA_NODES_MAX);
   hf_map_init(&resources->anchors, HF_SCHEMA_NODES_MAX);
-  hf_names_init(&resources->names);
+  hf_member_names_init(&resources->names);
   hf_buf_init(&resources->uri, HF_URI_BYTES_MAX);
   hf_buf_init(&resources->key, HF_URI_BYTES_MAX);
 }
@@ -32,7 +32,7 @@ void hf_resources_deinit(struct hf_resources *resources) {
   }
   hf_free(resources->sources.at);
   hf_free(resources->tables.at);
-  hf_names_deinit(&resources->names);
+  hf_member_names_deinit(&resources->names);
   hf_map_deinit(&resources->by_uri);
   hf_map_deinit(&resources->anchors);
   hf_buf_deinit(&resources->uri);
@@ -407,22 +407,22 @@ struct hf_resource *hf_source_resource(const struct hf_source *source, uint32_t 
 
 /* The members of a large object by hash, so that many references into one `$defs` do not each walk over it. */
 static int index_members(struct hf_resources *resources, struct hf_source *source, uint32_t object,
-                         const struct hf_name_table **ret_table) {
+                         const struct hf_member_table **ret_table) {
   const struct hf_json_doc *doc = &source->document->doc;
   if (!source->tables)
     source->tables = hf_calloc(doc->count, sizeof *source->tables);
   if (!source->tables)
     return HF_ERR_NOMEM;
   if (source->tables[object] == 0) {
-    struct hf_name_table table;
-    int r = hf_names_begin(&resources->names, doc->nodes[object].count, &table);
+    struct hf_member_table table;
+    int r = hf_member_names_begin(&resources->names, doc->nodes[object].count, &table);
     struct hf_json_iter iter = hf_json_iter(doc, object);
     uint32_t key, value;
     while (r == 0 && hf_json_next(doc, &iter, &key, &value)) {
       struct hf_str name;
       r = hf_json_string(doc, key, &resources->arena, &name);
       if (r == 0)
-        hf_names_add(&resources->names, &table, name)->value = value;
+        hf_member_names_add(&resources->names, &table, name)->value = value;
     }
     if (r < 0 || !hf_vec_push(&resources->tables, table))
       return HF_ERR_NOMEM;
@@ -436,11 +436,11 @@ static int step(struct hf_resources *resources, struct hf_source *source, struct
   const struct hf_json_doc *doc = &source->document->doc;
   if (hf_json_type(doc, *io_node) != HF_JSON_OBJECT || doc->nodes[*io_node].count < INDEX_FROM)
     return hf_json_step(doc, *io_node, name, io_node);
-  const struct hf_name_table *table;
+  const struct hf_member_table *table;
   int r = index_members(resources, source, *io_node, &table);
   if (r < 0)
     return r;
-  const struct hf_name *found = hf_names_find(&resources->names, table, name);
+  const struct hf_member_name *found = hf_member_names_find(&resources->names, table, name);
   if (!found)
     return HF_ERR_NOTFOUND;
   *io_node = found->value;

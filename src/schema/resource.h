@@ -46,10 +46,10 @@ struct hf_resources {
   const struct hf_schema_options *options;
   struct hf_error *reterr;
   struct hf_arena arena;
-  struct hf_map by_uri;  /* to hf_resource */
-  struct hf_map anchors; /* resource and name to hf_anchor */
-  struct hf_names names; /* members of large objects */
-  HF_VEC(struct hf_name_table) tables;
+  struct hf_map by_uri;         /* to hf_resource */
+  struct hf_map anchors;        /* resource and name to hf_anchor */
+  struct hf_member_names names; /* members of large objects */
+  HF_VEC(struct hf_member_table) tables;
   HF_VEC(struct hf_source *) sources;
   struct hf_buf uri; /* scratch */
   struct hf_buf key; /* scratch */

@@ -59,7 +59,7 @@ static int run_member(struct hf_schema_run *run, const struct hf_frame *frame, s
       !hf_run_spend(run, 1 + (uint32_t)(text.len / HF_STEP_BYTES)))
     return HF_ERR_LIMIT;
   int result = 0;
-  const struct hf_name *name = hf_names_find(&run->schema->names, &object->names, text);
+  const struct hf_member_name *name = hf_member_names_find(&run->schema->names, &object->names, text);
   bool taken = name && name->value != HF_NONE;
   walk->required += name && name->required != 0;
   if (taken && hf_run_ends(run, hf_run_apply(run, frame, name->value, NULL, key + 1, NULL), &result))
@@ -79,7 +79,7 @@ static int report_required(struct hf_schema_run *run, const struct hf_frame *fra
   if (!run->errors)
     return HF_ERR_INVALID;
   int result = HF_ERR_INVALID;
-  const struct hf_name *name = run->schema->names.entries + object->names.first;
+  const struct hf_member_name *name = run->schema->names.entries + object->names.first;
   for (uint32_t i = 0; i < object->names.count; i++, name++) {
     uint32_t value;
     if (name->required == 0 || hf_json_member(run->doc, frame->node, name->text, &value) == 0)

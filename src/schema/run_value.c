@@ -10,7 +10,7 @@ static int is_one_of(struct hf_schema_run *run, const struct hf_frame *frame, co
     size_t used = run->used;
     if (hf_run_text(run, frame->node, false, &text) < 0)
       return HF_ERR_LIMIT;
-    bool found = hf_names_find(&run->schema->names, &values->strings, text) != NULL;
+    bool found = hf_member_names_find(&run->schema->names, &values->strings, text) != NULL;
     run->used = used;
     return hf_run_spend_text(run, text.len) ? found : HF_ERR_LIMIT;
   }
