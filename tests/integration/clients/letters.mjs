@@ -618,9 +618,9 @@ await test('a status is drawn anew on a terminal, and only there, until it is in
   for (const line of lines.out.text.trim().split('\n')) assert.ok(JSON.parse(line).servers);
 
   // `script` lends it a terminal; what is typed there is Ctrl-C.
-  const child = spawn('script', ['-qec', `'${binary}' status --watch 0.2`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `exec '${binary}' status --watch 0.2`, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, TERM: 'xterm', XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir },
+    env: { ...process.env, XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir },
   });
   t.defer(() => child.kill('SIGKILL'));
   const out = collect(child.stdout);
