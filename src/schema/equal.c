@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "json/number.h"
 
+#include <assert.h>
+
 enum {
   BYTES_PER_STEP = 64,  /* that are compared or hashed */
   DIGITS_PER_STEP = 16, /* that are divided */
@@ -248,6 +250,7 @@ static bool divides_small(const struct hf_decimal *divisor, struct digits number
   struct digits d = {.text = divisor->digits};
   for (int digit; (digit = next_digit(&d)) >= 0;)
     by = by * 10 + (uint64_t)digit;
+  assert(by > 0);
   for (int digit; (digit = next_digit(&number)) >= 0;)
     rest = (uint64_t)(((unsigned __int128)rest * 10 + (unsigned)digit) % by);
   return rest == 0;
@@ -279,7 +282,7 @@ static void rest_subtract(struct rest *rest, const uint8_t *by) {
 }
 
 static bool divides_large(const struct hf_decimal *divisor, struct digits number) {
-  uint8_t by[DIVISOR_DIGITS];
+  uint8_t by[DIVISOR_DIGITS] = {0};
   struct rest rest = {.count = (size_t)divisor->count + 1};
   struct digits d = {.text = divisor->digits};
   size_t at = (size_t)divisor->count;
