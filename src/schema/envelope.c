@@ -1,0 +1,98 @@
+#include "schema/envelope.h"
+
+static const struct hf_str wrappers[] = {
+    {"arguments", 9}, {"args", 4}, {"kwargs", 6}, {"input", 5}, {"params", 6}, {"parameters", 10}, {"properties", 10},
+};
+
+/* What a call says besides its arguments. */
+static const struct hf_str labels[] = {
+    {"name", 4}, {"tool", 4}, {"tool_name", 9}, {"id", 2}, {"type", 4},
+};
+
+static bool is_one_of(const struct hf_json_doc *doc, uint32_t key, const struct hf_str *words, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (hf_json_string_is(doc, key, words[i]))
+      return true;
+  return false;
+}
+
+/* What follows the last separator of a name with a prefix: server__tool, functions.tool. */
+static struct hf_str last_part(struct hf_str name) {
+  for (size_t i = name.len; i > 0; i--) {
+    bool separated =
+        name.ptr[i - 1] == '.' || name.ptr[i - 1] == '/' || (i > 1 && name.ptr[i - 1] == '_' && name.ptr[i - 2] == '_');
+    if (separated && i < name.len)
+      return (struct hf_str){name.ptr + i, name.len - i};
+  }
+  return name;
+}
+
+static void strip_dots(char *text, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    text[i] = text[i] == '.' || text[i] == '/' ? '_' : text[i];
+}
+
+/* Does a call that names `said` call the tool? */
+static bool names_tool(const struct hf_misfit *misfit, struct hf_str said) {
+  if (!misfit->tool.ptr || hf_member_names_fold(last_part(said), last_part(misfit->tool)))
+    return true;
+  struct hf_str a = hf_arena_copy(misfit->arena, said), b = hf_arena_copy(misfit->arena, misfit->tool);
+  if (!a.ptr || !b.ptr)
+    return false;
+  strip_dots((char *)a.ptr, a.len);
+  strip_dots((char *)b.ptr, b.len);
+  return hf_member_names_fold(a, b);
+}
+
+/* A label fits if it is a text, and if the one that names the tool names this one. */
+static bool label_fits(const struct hf_misfit *misfit, uint32_t key, uint32_t value) {
+  struct hf_str text;
+  if (!is_one_of(misfit->doc, key, labels, sizeof labels / sizeof labels[0]) ||
+      hf_json_string(misfit->doc, value, misfit->arena, &text) < 0)
+    return false;
+  return !is_one_of(misfit->doc, key, labels, 3) || names_tool(misfit, text);
+}
+
+static bool declares(const struct hf_misfit *misfit, uint32_t key) {
+  struct hf_str name;
+  return hf_json_string(misfit->doc, key, misfit->arena, &name) < 0 ||
+         hf_schema_declares(misfit->schema, name, true, misfit->arena) > 0;
+}
+
+enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_content) {
+  const struct hf_json_doc *doc = misfit->doc;
+  bool listed = hf_json_type(doc, 0) == HF_JSON_ARRAY && doc->nodes[0].count == 1;
+  uint32_t object = listed ? 1 : 0, key, value, wrapped = HF_JSON_NONE;
+  if (hf_json_type(doc, object) != HF_JSON_OBJECT)
+    return HF_ENVELOPE_NONE;
+  unsigned beside = 0;
+  bool declared = false; /* a label that could be an argument */
+  struct hf_json_iter iter = hf_json_iter(doc, object);
+  while (hf_json_next(doc, &iter, &key, &value)) {
+    enum hf_json_type type = hf_json_type(doc, value);
+    if (wrapped == HF_JSON_NONE && is_one_of(doc, key, wrappers, sizeof wrappers / sizeof wrappers[0]) &&
+        (type == HF_JSON_OBJECT || type == HF_JSON_STRING) && !declares(misfit, key)) {
+      wrapped = value;
+    } else if (label_fits(misfit, key, value)) {
+      beside++;
+      declared = declared || declares(misfit, key);
+    } else {
+      return HF_ENVELOPE_NONE;
+    }
+  }
+  if (wrapped == HF_JSON_NONE || (listed && beside == 0) || (declared && !listed && !misfit->tool.ptr))
+    return HF_ENVELOPE_NONE;
+  *ret_content = wrapped;
+  return beside > 0 ? HF_ENVELOPE_CALL : HF_ENVELOPE_WRAPPER;
+}
+
+struct hf_remedy hf_envelope_open(const struct hf_misfit *misfit, uint32_t content) {
+  struct hf_str whole = hf_json_span(misfit->doc, 0), inner = hf_json_span(misfit->doc, content);
+  uint32_t start = misfit->doc->nodes[0].start;
+  return (struct hf_remedy){.kind = HF_REPAIR_UNWRAPPED,
+                            .start = start,
+                            .end = misfit->doc->nodes[0].end,
+                            .put = inner,
+                            .from = whole,
+                            .to = inner};
+}

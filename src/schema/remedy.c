@@ -1,0 +1,505 @@
+#include "schema/remedy.h"
+
+#include "schema/envelope.h"
+#include "schema/loose.h"
+#include "json/number.h"
+#include "json/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+  NUMBER_MAX = 40,    /* bytes of a number that is read from a text */
+  DOUBLE_DIGITS = 17, /* that tell one double from all others */
+  DECOYS_MAX = 32,    /* parts that a text is split in */
+  /* How a text within a value may differ from JSON. A value among words is something that is said about the value. */
+  LENIENT = HF_LOOSE_FENCE | HF_LOOSE_QUOTES | HF_LOOSE_PYTHON | HF_LOOSE_TRAILING_COMMA | HF_LOOSE_COMMENT |
+            HF_LOOSE_BARE_KEY | HF_LOOSE_ENCODED_TWICE | HF_LOOSE_CONTROL | HF_LOOSE_NUMBER,
+  INTEGER_BIT = 1 << 7, /* beside a bit per enum hf_json_type */
+};
+
+/* The error that is looked at, and its value. */
+struct look {
+  const struct hf_misfit *misfit;
+  const struct hf_schema_error *error;
+  struct hf_remedies *out;
+  struct hf_str text; /* of a string, unescaped */
+};
+
+void hf_remedies_add(struct hf_remedies *remedies, const struct hf_remedy *remedy) {
+  for (unsigned i = 0; i < remedies->count; i++) {
+    const struct hf_remedy *other = &remedies->item[i];
+    if (other->start == remedy->start && other->end == remedy->end && hf_str_equal(other->put, remedy->put))
+      return;
+  }
+  if (remedies->count < HF_REMEDIES_MAX)
+    remedies->item[remedies->count++] = *remedy;
+}
+
+static int lower(int c) {
+  return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+static bool separates(char c) {
+  return c == '_' || c == '-' || c == ' ';
+}
+
+bool hf_member_names_fold(struct hf_str a, struct hf_str b) {
+  size_t i = 0, j = 0, same = 0;
+  for (;;) {
+    while (i < a.len && separates(a.ptr[i]))
+      i++;
+    while (j < b.len && separates(b.ptr[j]))
+      j++;
+    if (i == a.len || j == b.len)
+      return i == a.len && j == b.len && same > 0;
+    if (lower((unsigned char)a.ptr[i++]) != lower((unsigned char)b.ptr[j++]))
+      return false;
+    same++;
+  }
+}
+
+/* Counts the members of `object` whose name is `name`, and names the last of them. */
+static unsigned count_named(const struct hf_json_doc *doc, uint32_t object, struct hf_str name, bool fold,
+                            struct hf_arena *arena, uint32_t *ret_key) {
+  unsigned count = 0;
+  uint32_t key, value;
+  struct hf_json_iter iter = hf_json_iter(doc, object);
+  while (hf_json_next(doc, &iter, &key, &value)) {
+    struct hf_str text;
+    bool same = hf_json_string_is(doc, key, name);
+    if (!same && fold && hf_json_string(doc, key, arena, &text) == 0)
+      same = hf_member_names_fold(text, name);
+    if (same) {
+      count++;
+      *ret_key = key;
+    }
+  }
+  return count;
+}
+
+unsigned hf_schema_declares(const struct hf_json_doc *schema, struct hf_str name, bool fold, struct hf_arena *arena) {
+  unsigned count = 0;
+  uint32_t key;
+  for (uint32_t i = 1; i + 1 < schema->count; i++)
+    if (hf_json_type(schema, i + 1) == HF_JSON_OBJECT && hf_json_type(schema, i) == HF_JSON_STRING &&
+        hf_json_string_is(schema, i, HF_STR("properties")))
+      count += count_named(schema, i + 1, name, fold, arena, &key);
+  return count;
+}
+
+/* The object or array that a node is in, or HF_JSON_NONE's for the root: ask for others only. */
+static uint32_t parent_of(const struct hf_json_doc *doc, uint32_t node) {
+  uint32_t parent = node;
+  do
+    parent--;
+  while (doc->nodes[parent].next <= node || hf_json_type(doc, parent) < HF_JSON_ARRAY);
+  return parent;
+}
+
+static bool is_member(const struct hf_json_doc *doc, uint32_t node) {
+  return node != 0 && hf_json_type(doc, parent_of(doc, node)) == HF_JSON_OBJECT;
+}
+
+/* Puts something in place of the value. */
+static void replace(const struct look *look, enum hf_repair_kind kind, struct hf_str put, bool lenient, bool decoy) {
+  const struct hf_json_node *node = &look->misfit->doc->nodes[look->error->value];
+  hf_remedies_add(look->out, &(struct hf_remedy){.kind = kind,
+                                                 .lenient = lenient,
+                                                 .decoy = decoy,
+                                                 .node = look->error->value,
+                                                 .start = node->start,
+                                                 .end = node->end,
+                                                 .put = put,
+                                                 .from = hf_json_span(look->misfit->doc, look->error->value),
+                                                 .to = put});
+}
+
+/* Is the number one that doubles have, so that no reader of JSON loses a digit of it? */
+static bool is_exact(struct hf_str text) {
+  struct hf_decimal number, again;
+  char digits[NUMBER_MAX + 1], printed[NUMBER_MAX + 1];
+  if (text.len > NUMBER_MAX || hf_decimal_read(text, &number) < 0 || number.count > DOUBLE_DIGITS)
+    return false;
+  memcpy(digits, text.ptr, text.len);
+  digits[text.len] = '\0';
+  int len =
+      snprintf(printed, sizeof printed, "%.*e", number.count > 0 ? (int)number.count - 1 : 0, strtod(digits, NULL));
+  int order;
+  return len > 0 && (size_t)len < sizeof printed &&
+         hf_decimal_read((struct hf_str){printed, (size_t)len}, &again) == 0 &&
+         hf_decimal_compare(&number, &again, &order) == 0 && order == 0;
+}
+
+static void read_number(const struct look *look) {
+  if (is_exact(look->text))
+    replace(look, HF_REPAIR_NUMBER, look->text, false, false);
+}
+
+static void read_boolean(const struct look *look) {
+  if (hf_str_equal(look->text, HF_STR("true")) || hf_str_equal(look->text, HF_STR("True")))
+    replace(look, HF_REPAIR_BOOLEAN, HF_STR("true"), false, false);
+  else if (hf_str_equal(look->text, HF_STR("false")) || hf_str_equal(look->text, HF_STR("False")))
+    replace(look, HF_REPAIR_BOOLEAN, HF_STR("false"), false, false);
+}
+
+static struct hf_str take(struct hf_buf *buf, struct hf_arena *arena) {
+  struct hf_str copy = hf_arena_copy(arena, hf_buf_str(buf));
+  hf_buf_deinit(buf);
+  return copy;
+}
+
+/* The object or array in a string. Returns 1 if there is one, also if it is not the one that is wanted. */
+static int read_container(const struct look *look, unsigned wanted) {
+  struct hf_buf value;
+  hf_buf_init(&value, 2 * look->text.len + 64);
+  unsigned how;
+  int r = hf_loose_read(look->text, &value, &how, NULL);
+  bool found = r == 0 && (value.data[0] == '{' || value.data[0] == '[');
+  unsigned bit = found ? 1U << (value.data[0] == '{' ? HF_JSON_OBJECT : HF_JSON_ARRAY) : 0;
+  struct hf_str put = take(&value, look->misfit->arena);
+  if (!put.ptr || r == HF_ERR_NOMEM)
+    return HF_ERR_NOMEM;
+  if (wanted & bit && (how & ~(unsigned)LENIENT) == 0)
+    replace(look, look->error->value == 0 ? HF_REPAIR_UNWRAPPED : HF_REPAIR_PARSED, put, how != 0, false);
+  return found;
+}
+
+/* The text split at `separators`, each part a string: how else a list in one text may be meant. */
+static int add_decoy(const struct look *look, const char *separators) {
+  struct hf_buf list;
+  hf_buf_init(&list, 8 * look->text.len + 64);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &list);
+  hf_json_write_array(&w);
+  unsigned parts = 0;
+  size_t start = 0;
+  for (size_t i = 0; i <= look->text.len && parts < DECOYS_MAX; i++) {
+    if (i < look->text.len && !strchr(separators, look->text.ptr[i]))
+      continue;
+    struct hf_str part = hf_str_trim((struct hf_str){look->text.ptr + start, i - start});
+    start = i + 1;
+    if (part.len > 0) {
+      hf_json_write_str(&w, part);
+      parts++;
+    }
+  }
+  hf_json_write_array_end(&w);
+  int r = hf_json_write_finish(&w);
+  struct hf_str put = take(&list, look->misfit->arena);
+  if (r < 0 || !put.ptr)
+    return HF_ERR_NOMEM;
+  if (parts > 1)
+    replace(look, HF_REPAIR_WRAPPED, put, false, true);
+  return 0;
+}
+
+/* A text that starts like a value, or that says that there is none, is no element. */
+static bool is_element(struct hf_str text) {
+  struct hf_str trimmed = hf_str_trim(text);
+  return trimmed.len > 0 && !strchr("[{(<`\"'", trimmed.ptr[0]) && !hf_str_equal_nocase(trimmed, HF_STR("null")) &&
+         !hf_str_equal_nocase(trimmed, HF_STR("none")) && !hf_str_equal_nocase(trimmed, HF_STR("undefined"));
+}
+
+static int wrap(const struct look *look) {
+  const struct hf_json_doc *doc = look->misfit->doc;
+  bool string = hf_json_type(doc, look->error->value) == HF_JSON_STRING;
+  if (!is_member(doc, look->error->value) || (string && !is_element(look->text)))
+    return 0;
+  struct hf_str put = hf_arena_printf(look->misfit->arena, "[%.*s]", HF_STR_FMT(hf_json_span(doc, look->error->value)));
+  if (!put.ptr)
+    return HF_ERR_NOMEM;
+  replace(look, HF_REPAIR_WRAPPED, put, false, false);
+  static const char *const separators[] = {",", ";", "|", " \t\n\r"};
+  int r = 0;
+  for (size_t i = 0; string && r == 0 && i < sizeof separators / sizeof separators[0]; i++)
+    r = add_decoy(look, separators[i]);
+  return r;
+}
+
+/* 1.0 where an integer must be spelt without a fraction. */
+static int spell_integer(const struct look *look) {
+  int64_t value;
+  if (hf_json_int64(hf_json_span(look->misfit->doc, look->error->value), &value) < 0)
+    return 0;
+  struct hf_str put = hf_arena_printf(look->misfit->arena, "%lld", (long long)value);
+  if (!put.ptr)
+    return HF_ERR_NOMEM;
+  if (!hf_str_equal(put, hf_json_span(look->misfit->doc, look->error->value)))
+    replace(look, HF_REPAIR_INTEGER, put, false, false);
+  return 0;
+}
+
+static unsigned type_bit(const struct hf_json_doc *doc, uint32_t node) {
+  static const struct {
+    struct hf_str name;
+    unsigned bit;
+  } types[] = {
+      {{"object", 6}, 1U << HF_JSON_OBJECT}, {{"array", 5}, 1U << HF_JSON_ARRAY},
+      {{"number", 6}, 1U << HF_JSON_NUMBER}, {{"integer", 7}, INTEGER_BIT},
+      {{"boolean", 7}, 1U << HF_JSON_TRUE},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    if (hf_json_type(doc, node) == HF_JSON_STRING && hf_json_string_is(doc, node, types[i].name))
+      return types[i].bit;
+  return 0;
+}
+
+static unsigned wanted_types(const struct hf_schema_place *at) {
+  if (hf_json_type(at->doc, at->keyword) != HF_JSON_ARRAY)
+    return type_bit(at->doc, at->keyword);
+  unsigned bits = 0;
+  uint32_t node;
+  struct hf_json_iter iter = hf_json_iter(at->doc, at->keyword);
+  while (hf_json_next(at->doc, &iter, NULL, &node))
+    bits |= type_bit(at->doc, node);
+  return bits;
+}
+
+static int mend_string(const struct look *look, unsigned wanted) {
+  if (wanted & (INTEGER_BIT | 1U << HF_JSON_NUMBER))
+    read_number(look);
+  if (wanted & 1U << HF_JSON_TRUE)
+    read_boolean(look);
+  int r = 0;
+  if (wanted & (1U << HF_JSON_OBJECT | 1U << HF_JSON_ARRAY))
+    r = read_container(look, wanted);
+  return r == 0 && (wanted & 1U << HF_JSON_ARRAY) ? wrap(look) : r < 0 ? r : 0;
+}
+
+static int mend_type(const struct look *look) {
+  unsigned wanted = wanted_types(&look->error->at);
+  enum hf_json_type type = hf_json_type(look->misfit->doc, look->error->value);
+  if (type == HF_JSON_STRING)
+    return mend_string(look, wanted);
+  int r = 0;
+  if (type == HF_JSON_NUMBER && (wanted & INTEGER_BIT))
+    r = spell_integer(look);
+  bool scalar = type == HF_JSON_NUMBER || type == HF_JSON_TRUE || type == HF_JSON_FALSE;
+  return r == 0 && scalar && (wanted & 1U << HF_JSON_ARRAY) ? wrap(look) : r;
+}
+
+/* One of the values that are allowed, but for case; or one that is no string. */
+static void mend_choice(const struct look *look, const struct hf_json_doc *doc, uint32_t choice, struct hf_str *io_put,
+                        unsigned *io_count) {
+  enum hf_json_type type = hf_json_type(doc, choice);
+  struct hf_str text;
+  if (type == HF_JSON_NUMBER)
+    read_number(look);
+  else if (type == HF_JSON_TRUE || type == HF_JSON_FALSE)
+    read_boolean(look);
+  else if (type == HF_JSON_STRING && hf_json_string(doc, choice, look->misfit->arena, &text) == 0 &&
+           hf_str_equal_nocase(text, look->text)) {
+    ++*io_count;
+    *io_put = hf_json_span(doc, choice);
+  }
+}
+
+static void mend_enum(const struct look *look) {
+  const struct hf_schema_place *at = &look->error->at;
+  if (hf_json_type(look->misfit->doc, look->error->value) != HF_JSON_STRING)
+    return;
+  struct hf_str put = {NULL, 0};
+  unsigned count = 0;
+  if (look->error->keyword == HF_KEYWORD_CONST) {
+    mend_choice(look, at->doc, at->keyword, &put, &count);
+  } else {
+    uint32_t choice;
+    struct hf_json_iter iter = hf_json_iter(at->doc, at->keyword);
+    while (hf_json_next(at->doc, &iter, NULL, &choice))
+      mend_choice(look, at->doc, choice, &put, &count);
+  }
+  if (count == 1)
+    replace(look, HF_REPAIR_ENUM_CASE, put, false, false);
+}
+
+static void rename_key(const struct look *look, uint32_t key, struct hf_str put) {
+  const struct hf_json_node *node = &look->misfit->doc->nodes[key];
+  hf_remedies_add(look->out, &(struct hf_remedy){.kind = HF_REPAIR_RENAMED,
+                                                 .node = look->error->value,
+                                                 .start = node->start,
+                                                 .end = node->end,
+                                                 .put = put,
+                                                 .from = hf_json_span(look->misfit->doc, key),
+                                                 .to = put});
+}
+
+static bool member_of(const struct look *look, const char *keyword, uint32_t *ret_node) {
+  const struct hf_schema_place *at = &look->error->at;
+  return hf_json_type(at->doc, at->schema) == HF_JSON_OBJECT &&
+         hf_json_member(at->doc, at->schema, hf_str_from(keyword), ret_node) == 0 &&
+         hf_json_type(at->doc, *ret_node) == HF_JSON_OBJECT;
+}
+
+/* Renames the one member that is called `name` but for its spelling, unless the schema has a property that is spelt
+ * like it, or another one that it could be. */
+static void rename_to(const struct look *look, struct hf_str name, struct hf_str put) {
+  const struct hf_misfit *m = look->misfit;
+  struct hf_str said;
+  uint32_t key = HF_JSON_NONE, properties, other;
+  if (hf_json_type(m->doc, look->error->value) != HF_JSON_OBJECT ||
+      count_named(m->doc, look->error->value, name, true, m->arena, &key) != 1 ||
+      hf_json_string(m->doc, key, m->arena, &said) < 0 || hf_str_equal(said, name) ||
+      hf_schema_declares(look->error->at.doc, said, false, m->arena) > 0)
+    return;
+  if (member_of(look, "properties", &properties) &&
+      count_named(look->error->at.doc, properties, name, true, m->arena, &other) > 1)
+    return;
+  rename_key(look, key, put);
+}
+
+static int mend_missing(const struct look *look) {
+  struct hf_buf name;
+  hf_buf_init(&name, look->error->missing.len + 1);
+  int r = hf_json_unescape(look->error->missing, &name);
+  struct hf_str text = take(&name, look->misfit->arena);
+  if (r < 0 || !text.ptr)
+    return HF_ERR_NOMEM;
+  rename_to(look, text, look->error->missing);
+  return 0;
+}
+
+/* A name that is not allowed may be another spelling of one that is. */
+static int mend_key(const struct look *look) {
+  const struct hf_misfit *m = look->misfit;
+  struct hf_str said, name;
+  uint32_t properties, target;
+  int r = hf_json_string(m->doc, look->error->key, m->arena, &said);
+  if (r < 0 || !member_of(look, "properties", &properties))
+    return r;
+  if (count_named(look->error->at.doc, properties, said, true, m->arena, &target) == 1)
+    r = hf_json_string(look->error->at.doc, target, m->arena, &name);
+  else
+    return 0;
+  if (r == 0)
+    rename_to(look, name, hf_json_span(look->error->at.doc, target));
+  return r;
+}
+
+/* Is the value that of a property which the schema names? Then its way through the schema says so. */
+static bool is_declared(const struct look *look, uint32_t key) {
+  const struct hf_schema_error *error = look->error;
+  struct hf_str path = {look->misfit->errors->paths.data + error->path, error->path_len}, name;
+  if (hf_json_string(look->misfit->doc, key, look->misfit->arena, &name) < 0)
+    return false;
+  struct hf_buf needle;
+  hf_buf_init(&needle, 2 * name.len + 32);
+  int r = hf_buf_append_str(&needle, HF_STR("/properties/"));
+  for (size_t i = 0; r == 0 && i < name.len; i++)
+    r = name.ptr[i] == '~'   ? hf_buf_append(&needle, "~0", 2)
+        : name.ptr[i] == '/' ? hf_buf_append(&needle, "~1", 2)
+                             : hf_buf_append(&needle, name.ptr + i, 1);
+  if (r == 0)
+    r = hf_buf_append(&needle, "/", 1);
+  bool found = r == 0 && path.len > 0 && memmem(path.ptr, path.len, needle.data, needle.len);
+  hf_buf_deinit(&needle);
+  return found;
+}
+
+/* What is cut out so that the member goes with one of its commas. */
+static void drop_null(const struct look *look) {
+  const struct hf_json_doc *doc = look->misfit->doc;
+  uint32_t value = look->error->value;
+  if (!is_member(doc, value) || !is_declared(look, value - 1))
+    return;
+  uint32_t parent = parent_of(doc, value), next = doc->nodes[value].next, key = value - 1;
+  uint32_t start = doc->nodes[key].start, end = doc->nodes[value].end;
+  if (next < doc->nodes[parent].next) {
+    end = doc->nodes[next].start;
+  } else if (doc->nodes[parent].count > 1) {
+    while (doc->base[start] != ',')
+      start--;
+  }
+  hf_remedies_add(look->out, &(struct hf_remedy){.kind = HF_REPAIR_DROPPED_NULL,
+                                                 .node = value,
+                                                 .start = start,
+                                                 .end = end,
+                                                 .put = HF_STR(""),
+                                                 .from = hf_json_span(doc, value)});
+}
+
+/* No arguments at all, for a tool that needs none. */
+static void mend_nothing(const struct look *look) {
+  const struct hf_misfit *m = look->misfit;
+  uint32_t properties;
+  if (hf_json_type(m->doc, 0) == HF_JSON_NULL)
+    replace(look, HF_REPAIR_DROPPED_NULL, HF_STR("{}"), false, false);
+  else if (look->text.ptr && look->text.len == 0 &&
+           (!member_of(look, "properties", &properties) || look->error->at.doc->nodes[properties].count == 0))
+    replace(look, HF_REPAIR_UNWRAPPED, HF_STR("{}"), false, false);
+}
+
+static int mend_one(const struct look *look) {
+  const struct hf_schema_error *error = look->error;
+  if (error->value == 0 && error->keyword == HF_KEYWORD_TYPE)
+    mend_nothing(look);
+  if (hf_json_type(look->misfit->doc, error->value) == HF_JSON_NULL) {
+    drop_null(look);
+    return 0;
+  }
+  if (error->key != HF_JSON_NONE)
+    return mend_key(look);
+  if (error->missing.ptr)
+    return mend_missing(look);
+  if (error->keyword == HF_KEYWORD_TYPE)
+    return mend_type(look);
+  if (error->keyword == HF_KEYWORD_ENUM || error->keyword == HF_KEYWORD_CONST)
+    mend_enum(look);
+  return 0;
+}
+
+static int find(const struct hf_misfit *misfit, unsigned error, struct hf_remedies *out);
+
+/* The remedies of a branch of an alternative: those of the error in it that has the fewest, for all of them have to go.
+ */
+static int find_branch(const struct hf_misfit *misfit, unsigned parent, uint32_t branch, struct hf_remedies *out) {
+  struct hf_remedies fewest = {.count = HF_REMEDIES_MAX + 1};
+  for (unsigned i = parent + 1; i < misfit->errors->count; i++) {
+    const struct hf_schema_error *error = &misfit->errors->item[i];
+    if (error->parent != (int)parent || error->branch != branch)
+      continue;
+    struct hf_remedies some = {.count = 0};
+    int r = find(misfit, i, &some);
+    if (r < 0)
+      return r;
+    if (some.count < fewest.count)
+      fewest = some;
+  }
+  for (unsigned i = 0; fewest.count <= HF_REMEDIES_MAX && i < fewest.count; i++)
+    hf_remedies_add(out, &fewest.item[i]);
+  return 0;
+}
+
+static int find_branches(const struct hf_misfit *misfit, unsigned parent, struct hf_remedies *out) {
+  uint32_t seen = 0; /* branches before this one are done: errors come branch by branch */
+  int r = 0;
+  for (unsigned i = parent + 1; r == 0 && i < misfit->errors->count; i++) {
+    const struct hf_schema_error *error = &misfit->errors->item[i];
+    if (error->parent != (int)parent || error->branch < seen)
+      continue;
+    r = find_branch(misfit, parent, error->branch, out);
+    seen = error->branch + 1;
+  }
+  return r;
+}
+
+static int find(const struct hf_misfit *misfit, unsigned index, struct hf_remedies *out) {
+  const struct hf_schema_error *error = &misfit->errors->item[index];
+  if (error->keyword == HF_KEYWORD_ANY_OF || error->keyword == HF_KEYWORD_ONE_OF)
+    return find_branches(misfit, index, out);
+  struct look look = {.misfit = misfit, .error = error, .out = out};
+  if (hf_json_type(misfit->doc, error->value) == HF_JSON_STRING &&
+      hf_json_string(misfit->doc, error->value, misfit->arena, &look.text) < 0)
+    return HF_ERR_NOMEM;
+  return mend_one(&look);
+}
+
+int hf_remedies_find(const struct hf_misfit *misfit, unsigned error, struct hf_remedies *ret_remedies) {
+  *ret_remedies = (struct hf_remedies){.count = 0};
+  uint32_t content;
+  if (hf_envelope_find(misfit, &content) != HF_ENVELOPE_NONE) {
+    struct hf_remedy open = hf_envelope_open(misfit, content);
+    hf_remedies_add(ret_remedies, &open);
+  }
+  return find(misfit, error, ret_remedies);
+}
