@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { TEXT_MAX = 64 << 20, OUTAGES_SHOWN = 8, CELL_MAX = 64 };
+enum { TEXT_MAX = 64 << 20, OUTAGES_SHOWN = 8, CELL_MAX = 64, HEARD_LATELY_MS = 10000 };
 
 struct status {
   const struct hf_json_doc *doc;
@@ -70,12 +70,22 @@ static void print_table(struct status *s, struct hf_table *table) {
 static void print_reason(struct status *s, uint32_t server) {
   const struct hf_str disabled = text(s, server, "disabled");
   const struct hf_str reason = disabled.len ? disabled : text(s, server, "reason");
-  if (!reason.len)
+  const struct hf_str phase = text(s, server, "phase");
+  const int64_t heard_ms = number(s, server, "heardMs");
+  const bool starts_later = !disabled.len && (!phase.len || hf_str_equal(phase, HF_STR("idle")));
+  char ago[HF_WHEN_TEXT_MAX];
+  if (!reason.len && !starts_later && heard_ms < HEARD_LATELY_MS)
     return;
   (void)fputs("  ", stdout);
   hf_terminal_print(stdout, text(s, server, "name"), false);
   (void)fputs(": ", stdout);
-  hf_terminal_print(stdout, reason, false);
+  if (reason.len)
+    hf_terminal_print(stdout, reason, false);
+  else if (starts_later)
+    (void)fputs("starts with the next call", stdout);
+  else
+    printf("last heard of %s ago, and nobody looks between calls (`keepalive` would)",
+           hf_when_print_span(heard_ms, ago));
   (void)fputc('\n', stdout);
 }
 

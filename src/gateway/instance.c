@@ -180,10 +180,17 @@ static void step_once(struct hf_instance *instance, const struct hf_provider_eve
     perform(instance, &actions.items[i]);
 }
 
+static bool tells_of_life(const struct hf_provider_event *event) {
+  return event->kind == HF_PROVIDER_UPSTREAM_READY || (event->kind == HF_PROVIDER_PROBE_DONE && event->probe_ok) ||
+         (event->kind == HF_PROVIDER_REPORT && event->report.report.blame == HF_BLAME_SUCCESS);
+}
+
 void hf_instance_step(struct hf_instance *instance, const struct hf_provider_event *event) {
   struct hf_loop *loop = instance->gateway->loop;
   if (instance->stopping)
     return; /* no call is left, and the timer is the stop's */
+  if (tells_of_life(event))
+    instance->heard = loop->now;
   step_once(instance, event);
   while (hf_provider_deadline(instance->provider) <= loop->now)
     step_once(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});

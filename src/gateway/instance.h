@@ -39,6 +39,7 @@ struct hf_instance {
   char *reason;          /* why it is DOWN or PARKED, owned, or NULL */
   int64_t pid;
   uint64_t starts;
+  hf_time heard; /* when it last answered something, or got READY */
 
   struct hf_provider *provider;
   struct hf_timer provider_timer;

@@ -93,6 +93,11 @@ static void write_tool(struct hf_json_writer *w, struct hf_instance *instance, c
   hf_json_write_object_end(w);
 }
 
+/* The end of a child is noticed; a server that is only connected to may have died since it was last heard of. */
+static bool nobody_looks(const struct hf_instance *instance) {
+  return instance->settings->transport == HF_TRANSPORT_HTTP && instance->settings->keepalive == HF_TIME_NEVER;
+}
+
 static void write_instance(struct hf_json_writer *w, struct hf_instance *instance) {
   struct hf_provider_view view;
   hf_provider_view(instance->provider, &view);
@@ -101,6 +106,8 @@ static void write_instance(struct hf_json_writer *w, struct hf_instance *instanc
     hf_json_write_member_str(w, "era", instance->era == HF_ERA_MODERN ? HF_STR("modern") : HF_STR("legacy"));
     hf_json_write_member_str(w, "version", instance->version.ptr ? instance->version : HF_STR(""));
   }
+  if (instance->phase == HF_UPSTREAM_READY && nobody_looks(instance))
+    hf_json_write_member_int(w, "heardMs", (instance->gateway->loop->now - instance->heard) / HF_MS(1));
   if (instance->reason)
     hf_json_write_member_str(w, "reason", hf_str_from(instance->reason));
   if (instance->pid)

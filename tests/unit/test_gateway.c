@@ -983,6 +983,42 @@ static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
   world_deinit(&world);
 }
 
+static void assert_status(struct world *world, const char *part, bool has) {
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 20);
+  assert_int_equal(hf_gateway_status(world->gateway, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  if ((strstr(text.data, part) != NULL) != has)
+    fail_msg("'%s' is %s in %s", part, has ? "not" : "", text.data);
+  hf_buf_deinit(&text);
+}
+
+static void gateway__says_when_a_server_was_heard_of_that_nobody_looks_after(void **state) {
+  (void)state;
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  two_servers(&world);
+  client_open(&world, &client, "files", HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  struct hf_server_settings *server = (struct hf_server_settings *)&world.settings->servers[0];
+  server->keepalive = HF_TIME_NEVER;
+  assert_status(&world, "heardMs", false); /* a child, whose end is noticed */
+  server->transport = HF_TRANSPORT_HTTP;
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  upstream_answer(upstream_last(world_upstream(&world, "files")), "{\"content\":[]}");
+  world_run(&world, HF_SECONDS(2));
+  assert_status(&world, "\"heardMs\":2000", true);
+  world_run(&world, HF_SECONDS(35));
+  assert_status(&world, "\"heardMs\":37000", true);
+  server->keepalive = HF_SECONDS(30); /* then it is asked */
+  assert_status(&world, "heardMs", false);
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 static void gateway__hints_of_the_caller_only_tighten(void **state) {
   (void)state;
   struct bed bed;
@@ -1216,6 +1252,7 @@ int main(void) {
       cmocka_unit_test(gateway__an_error_of_the_server_keeps_its_words_and_is_marked),
       cmocka_unit_test(gateway__a_disabled_server_is_told_by_what_the_request_named),
       cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
+      cmocka_unit_test(gateway__says_when_a_server_was_heard_of_that_nobody_looks_after),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
