@@ -50,6 +50,32 @@ struct hf_fit_settings {
   bool repair_names;           /* of a tool that there is not, but nearly: only to one that only reads */
 };
 
+/* `correction.auto`: who is asked for better arguments before some that do not fit are refused. */
+enum hf_ask_mode {
+  HF_ASK_OFF,
+  HF_ASK_CLIENT, /* the caller's own model, through its client */
+  HF_ASK_MODEL,  /* the one of `correction.model` */
+};
+
+struct hf_ask_settings {
+  enum hf_ask_mode mode;
+  bool unsafe;     /* the gateway's model is asked also for tools whose calls cannot be repeated */
+  hf_time timeout; /* of all tries of a call together */
+};
+
+enum hf_model_api { HF_MODEL_OPENAI, HF_MODEL_ANTHROPIC };
+
+/* `correction.model:` a language model of the gateway's own. */
+struct hf_model_settings {
+  struct hf_str url; /* absent: there is none */
+  enum hf_model_api api;
+  struct hf_str name;  /* of the model */
+  struct hf_str key;   /* absent: none is needed. Shown nowhere */
+  hf_time timeout;     /* of one request */
+  uint32_t max_tokens; /* of an answer */
+  uint32_t budget;     /* tokens an hour, in and out; 0: as many as it takes */
+};
+
 struct hf_server_settings {
   struct hf_str name;
   enum hf_transport_kind transport;
@@ -164,6 +190,7 @@ struct hf_tool_settings {
   struct hf_reconcile_settings reconcile;
   hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
   struct hf_fit_settings fit; /* complete: the server's with this entry's options on top */
+  struct hf_ask_settings ask;
   struct hf_condition expect; /* what a result must be, or absent */
   struct hf_strings hints;    /* "pattern\nadvice": what is said beside the tool's own errors that match */
   struct hf_cache_settings cache;
@@ -278,6 +305,7 @@ struct hf_settings {
   struct hf_store_settings store;
   struct hf_alert_settings alerts;
   struct hf_correction_settings correction;
+  struct hf_model_settings model;
   struct hf_limits limits;
 };
 

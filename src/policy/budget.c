@@ -47,8 +47,13 @@ bool hf_budget_withdraw(struct hf_budget *budget, hf_time now) {
   return true;
 }
 
+void hf_budget_charge(struct hf_budget *budget, int64_t tokens, hf_time now) {
+  trickle(budget, now);
+  pay_in(budget, -tokens * TOKEN);
+}
+
 unsigned hf_budget_left(const struct hf_budget *budget, hf_time now) {
   struct hf_budget then = *budget;
   trickle(&then, now);
-  return (unsigned)(then.level / TOKEN);
+  return then.level > 0 ? (unsigned)(then.level / TOKEN) : 0;
 }

@@ -118,6 +118,21 @@ static void budget__tells_what_is_left(void **state) {
   assert_int_equal(hf_budget_left(&b, HF_SECONDS(1)), 5);
 }
 
+static void budget__a_debt_is_paid_before_anything_is_left(void **state) {
+  (void)state;
+  struct hf_budget b = make(10, 2, 0);
+  hf_budget_charge(&b, 4, 0);
+  assert_int_equal(hf_budget_left(&b, 0), 6);
+  hf_budget_charge(&b, -3, 0);
+  assert_int_equal(hf_budget_left(&b, 0), 9);
+  hf_budget_charge(&b, -3, 0);
+  assert_int_equal(hf_budget_left(&b, 0), 10);
+  hf_budget_charge(&b, 14, 0);
+  assert_int_equal(hf_budget_left(&b, 0), 0);
+  assert_false(hf_budget_withdraw(&b, HF_SECONDS(2)));
+  assert_int_equal(hf_budget_left(&b, HF_SECONDS(3)), 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(budget__allows_one_burst_and_no_more),
@@ -130,6 +145,7 @@ int main(void) {
       cmocka_unit_test(budget__an_idle_hour_is_the_most_that_pays),
       cmocka_unit_test(budget__reload_neither_gives_nor_takes),
       cmocka_unit_test(budget__tells_what_is_left),
+      cmocka_unit_test(budget__a_debt_is_paid_before_anything_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
