@@ -59,6 +59,27 @@ static bool declares(const struct hf_misfit *misfit, uint32_t key) {
          hf_schema_declares(misfit->schema, name, true, misfit->arena) > 0;
 }
 
+/* Does it say what a value is, in place of a value: {"type": "string"}? */
+static bool is_description(const struct hf_json_doc *doc, uint32_t node) {
+  static const struct hf_str types[] = {
+      {"object", 6},  {"array", 5},   {"string", 6}, {"number", 6},
+      {"integer", 7}, {"boolean", 7}, {"null", 4},   {"dict", 4},
+  };
+  uint32_t type;
+  return hf_json_type(doc, node) == HF_JSON_OBJECT && hf_json_member(doc, node, HF_STR("type"), &type) == 0 &&
+         hf_json_type(doc, type) == HF_JSON_STRING && is_one_of(doc, type, types, sizeof types / sizeof types[0]);
+}
+
+/* The tool's own description, or a part of it, which models also send back. */
+static bool is_schema(const struct hf_json_doc *doc, uint32_t content) {
+  bool found = is_description(doc, content);
+  uint32_t value;
+  struct hf_json_iter iter = hf_json_iter(doc, content);
+  while (!found && hf_json_next(doc, &iter, NULL, &value))
+    found = is_description(doc, value);
+  return found;
+}
+
 enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_content) {
   const struct hf_json_doc *doc = misfit->doc;
   bool listed = hf_json_type(doc, 0) == HF_JSON_ARRAY && doc->nodes[0].count == 1;
@@ -71,7 +92,7 @@ enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_
   while (hf_json_next(doc, &iter, &key, &value)) {
     enum hf_json_type type = hf_json_type(doc, value);
     if (wrapped == HF_JSON_NONE && is_one_of(doc, key, wrappers, sizeof wrappers / sizeof wrappers[0]) &&
-        (type == HF_JSON_OBJECT || type == HF_JSON_STRING) && !declares(misfit, key)) {
+        (type == HF_JSON_OBJECT || type == HF_JSON_STRING) && !is_schema(doc, value) && !declares(misfit, key)) {
       wrapped = value;
     } else if (label_fits(misfit, key, value)) {
       beside++;

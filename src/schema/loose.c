@@ -45,8 +45,8 @@ static int refuse(const struct hf_literal *l, const char *why) {
   return hf_error_set(l->reterr, HF_ERR_SYNTAX, "%s at byte %zu", why, l->at);
 }
 
-/* Is `text` JSON as it stands? Returns 0 and the type, or the scanner's error. */
-static int check_json(struct hf_str text, enum hf_json_type *ret_type, struct hf_error *reterr) {
+/* Is `text` JSON as it stands? Returns 0 and the value within it, or the scanner's error. */
+static int read_json(struct hf_str text, struct hf_str *ret_value, struct hf_error *reterr) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.tree_depth = 0;
   struct hf_json_scan scan;
@@ -55,7 +55,7 @@ static int check_json(struct hf_str text, enum hf_json_type *ret_type, struct hf
   if (r < 0)
     hf_json_scan_error(&scan, reterr);
   else
-    *ret_type = (enum hf_json_type)scan.nodes[0].type;
+    *ret_value = (struct hf_str){text.ptr + scan.nodes[0].start, scan.nodes[0].end - scan.nodes[0].start};
   hf_json_scan_deinit(&scan);
   return r;
 }
@@ -203,7 +203,14 @@ static int read_alone(struct reading *r) {
   return err == 0 && r->l.at < r->l.text.len ? refuse(&r->l, "text after the value") : err;
 }
 
+/* Passes a byte order mark. */
+static struct hf_str skip_mark(struct hf_str raw) {
+  const struct hf_str mark = HF_STR("\xef\xbb\xbf");
+  return hf_str_starts(raw, mark) ? (struct hf_str){raw.ptr + mark.len, raw.len - mark.len} : raw;
+}
+
 static int read_any(struct reading *r, struct hf_str raw, struct hf_error *reterr) {
+  raw = skip_mark(raw);
   r->l = (struct hf_literal){.text = raw, .reterr = reterr};
   int err = read_alone(r);
   if (err == 0 || err == HF_ERR_NOMEM || err == HF_ERR_LIMIT)
@@ -216,7 +223,7 @@ static int read_any(struct reading *r, struct hf_str raw, struct hf_error *reter
 static int read_level(struct hf_str raw, unsigned level, struct hf_buf *value, unsigned *ret_how,
                       struct hf_error *reterr);
 
-/* If the string that was read holds a container, puts that in its place. */
+/* If the string that was read holds a container, puts that in its place. Returns 0; HF_ERR_NOTFOUND if it does not. */
 static int read_inner(struct hf_buf *value, unsigned level, unsigned *io_how) {
   struct hf_buf text, inner;
   hf_buf_init(&text, value->len + 1);
@@ -230,33 +237,68 @@ static int read_inner(struct hf_buf *value, unsigned level, unsigned *io_how) {
     value->len = 0;
     err = hf_buf_append_str(value, hf_buf_str(&inner));
     *io_how |= how | HF_LOOSE_ENCODED_TWICE;
+  } else if (err != HF_ERR_NOMEM) {
+    err = HF_ERR_NOTFOUND;
   }
   hf_buf_deinit(&text);
   hf_buf_deinit(&inner);
-  return err == HF_ERR_NOMEM ? err : 0;
+  return err;
 }
 
+/* The content of a string without its quotes, {\"a\": 1}: a backslash right behind the first bracket means nothing
+ * else.
+ */
+static int read_unquoted(struct hf_str raw, unsigned level, struct hf_buf *value, unsigned *io_how) {
+  size_t at = 1;
+  while (at < raw.len && is_space((unsigned char)raw.ptr[at]))
+    at++;
+  if (at >= raw.len || (raw.ptr[0] != '{' && raw.ptr[0] != '[') || raw.ptr[at] != '\\')
+    return HF_ERR_SYNTAX;
+  value->len = 0;
+  *io_how = 0;
+  struct hf_str quoted;
+  int err = hf_buf_append(value, "\"", 1);
+  if (err == 0)
+    err = hf_buf_append_str(value, raw);
+  if (err == 0)
+    err = hf_buf_append(value, "\"", 1);
+  if (err == 0)
+    err = read_json(hf_buf_str(value), &quoted, NULL);
+  if (err == 0)
+    err = read_inner(value, level, io_how);
+  return err == HF_ERR_NOTFOUND ? HF_ERR_SYNTAX : err;
+}
+
+/* Reads what is no JSON. */
+static int read_loose(struct hf_str raw, unsigned level, struct hf_buf *value, unsigned *ret_how,
+                      struct hf_error *reterr) {
+  struct reading r = {.value = *value};
+  hf_buf_init(&r.next, value->max);
+  int err = read_any(&r, raw, reterr);
+  *value = r.value;
+  *ret_how = r.l.how;
+  hf_buf_deinit(&r.next);
+  if (err == HF_ERR_SYNTAX)
+    err = read_unquoted(raw, level, value, ret_how);
+  return err;
+}
+
+/* What was read has no white space around it. */
 static int read_level(struct hf_str raw, unsigned level, struct hf_buf *value, unsigned *ret_how,
                       struct hf_error *reterr) {
-  enum hf_json_type type;
-  unsigned how = 0;
-  int err = check_json(raw, &type, reterr);
+  struct hf_str json;
+  *ret_how = 0;
+  int err = read_json(raw, &json, reterr);
   if (err == 0) {
-    err = hf_buf_append_str(value, raw);
+    err = hf_buf_append_str(value, json);
   } else if (err == HF_ERR_SYNTAX) {
-    struct reading r = {.value = *value};
-    hf_buf_init(&r.next, value->max);
-    err = read_any(&r, raw, reterr);
-    *value = r.value;
-    how = r.l.how;
-    hf_buf_deinit(&r.next);
+    err = read_loose(raw, level, value, ret_how, reterr);
     if (err == 0)
-      err = check_json(hf_buf_str(value), &type, reterr);
+      err = read_json(hf_buf_str(value), &json, reterr);
   }
-  if (err == 0 && type == HF_JSON_STRING && level < ENCODED_MAX)
-    err = read_inner(value, level, &how);
-  *ret_how = how;
-  return err;
+  if (err == 0 && value->data[0] == '"' && level < ENCODED_MAX)
+    err = read_inner(value, level, ret_how);
+  return err == HF_ERR_NOTFOUND ? 0 : err;
 }
 
 int hf_loose_read(struct hf_str raw, struct hf_buf *out, unsigned *ret_how, struct hf_error *reterr) {

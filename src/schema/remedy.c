@@ -131,9 +131,18 @@ static bool is_exact(struct hf_str text) {
          hf_decimal_compare(&number, &again, &order) == 0 && order == 0;
 }
 
-static void read_number(const struct look *look) {
-  if (is_exact(look->text))
-    replace(look, HF_REPAIR_NUMBER, look->text, false, false);
+/* `integer`: spelt as one, if it is one, for readers that know no other spelling. */
+static int read_number(const struct look *look, bool integer) {
+  if (!is_exact(look->text))
+    return 0;
+  struct hf_str put = look->text;
+  int64_t value;
+  if (integer && hf_json_int64(put, &value) == 0)
+    put = hf_arena_printf(look->misfit->arena, "%lld", (long long)value);
+  if (!put.ptr)
+    return HF_ERR_NOMEM;
+  replace(look, HF_REPAIR_NUMBER, put, false, false);
+  return 0;
 }
 
 static void read_boolean(const struct look *look) {
@@ -257,12 +266,12 @@ static unsigned wanted_types(const struct hf_schema_place *at) {
 }
 
 static int mend_string(const struct look *look, unsigned wanted) {
+  int r = 0;
   if (wanted & (INTEGER_BIT | 1U << HF_JSON_NUMBER))
-    read_number(look);
+    r = read_number(look, !(wanted & 1U << HF_JSON_NUMBER));
   if (wanted & 1U << HF_JSON_TRUE)
     read_boolean(look);
-  int r = 0;
-  if (wanted & (1U << HF_JSON_OBJECT | 1U << HF_JSON_ARRAY))
+  if (r == 0 && wanted & (1U << HF_JSON_OBJECT | 1U << HF_JSON_ARRAY))
     r = read_container(look, wanted);
   return r == 0 && (wanted & 1U << HF_JSON_ARRAY) ? wrap(look) : r < 0 ? r : 0;
 }
@@ -279,38 +288,43 @@ static int mend_type(const struct look *look) {
   return r == 0 && scalar && (wanted & 1U << HF_JSON_ARRAY) ? wrap(look) : r;
 }
 
-/* One of the values that are allowed, but for case; or one that is no string. */
-static void mend_choice(const struct look *look, const struct hf_json_doc *doc, uint32_t choice, struct hf_str *io_put,
-                        unsigned *io_count) {
-  enum hf_json_type type = hf_json_type(doc, choice);
+/* The values that are allowed, and which of them differ from the text only in case. */
+struct choices {
+  const struct hf_json_doc *doc;
+  bool number, boolean; /* is there one? */
+  struct hf_str put;
+  unsigned count;
+};
+
+static void look_at_choice(const struct look *look, struct choices *choices, uint32_t choice) {
+  enum hf_json_type type = hf_json_type(choices->doc, choice);
   struct hf_str text;
-  if (type == HF_JSON_NUMBER)
-    read_number(look);
-  else if (type == HF_JSON_TRUE || type == HF_JSON_FALSE)
-    read_boolean(look);
-  else if (type == HF_JSON_STRING && hf_json_string(doc, choice, look->misfit->arena, &text) == 0 &&
-           hf_str_equal_nocase(text, look->text)) {
-    ++*io_count;
-    *io_put = hf_json_span(doc, choice);
+  choices->number = choices->number || type == HF_JSON_NUMBER;
+  choices->boolean = choices->boolean || type == HF_JSON_TRUE || type == HF_JSON_FALSE;
+  if (type == HF_JSON_STRING && hf_json_string(choices->doc, choice, look->misfit->arena, &text) == 0 &&
+      hf_str_equal_nocase(text, look->text)) {
+    choices->count++;
+    choices->put = hf_json_span(choices->doc, choice);
   }
 }
 
-static void mend_enum(const struct look *look) {
+static int mend_enum(const struct look *look) {
   const struct hf_schema_place *at = &look->error->at;
   if (hf_json_type(look->misfit->doc, look->error->value) != HF_JSON_STRING)
-    return;
-  struct hf_str put = {NULL, 0};
-  unsigned count = 0;
-  if (look->error->keyword == HF_KEYWORD_CONST) {
-    mend_choice(look, at->doc, at->keyword, &put, &count);
-  } else {
-    uint32_t choice;
-    struct hf_json_iter iter = hf_json_iter(at->doc, at->keyword);
+    return 0;
+  struct choices choices = {.doc = at->doc};
+  uint32_t choice;
+  struct hf_json_iter iter = hf_json_iter(at->doc, at->keyword);
+  if (look->error->keyword == HF_KEYWORD_CONST)
+    look_at_choice(look, &choices, at->keyword);
+  else
     while (hf_json_next(at->doc, &iter, NULL, &choice))
-      mend_choice(look, at->doc, choice, &put, &count);
-  }
-  if (count == 1)
-    replace(look, HF_REPAIR_ENUM_CASE, put, false, false);
+      look_at_choice(look, &choices, choice);
+  if (choices.count == 1)
+    replace(look, HF_REPAIR_ENUM_CASE, choices.put, false, false);
+  if (choices.boolean)
+    read_boolean(look);
+  return choices.number ? read_number(look, true) : 0;
 }
 
 static void rename_key(const struct look *look, uint32_t key, struct hf_str put) {
@@ -444,7 +458,7 @@ static int mend_one(const struct look *look) {
   if (error->keyword == HF_KEYWORD_TYPE)
     return mend_type(look);
   if (error->keyword == HF_KEYWORD_ENUM || error->keyword == HF_KEYWORD_CONST)
-    mend_enum(look);
+    return mend_enum(look);
   return 0;
 }
 
