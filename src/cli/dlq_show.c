@@ -131,6 +131,9 @@ static void print_advice(const struct hf_letter *letter) {
            HF_STR_FMT(letter->id));
   else if (letter->status == HF_LETTER_REPLAYING)
     printf("  It is being replayed just now.\n");
+  else if (hf_str_equal(letter->reason, HF_STR("schema")))
+    printf("  It was never sent. A replay needs arguments that fit: holdfast dlq replay %.*s --patch JSON\n",
+           HF_STR_FMT(letter->id));
   else if (hf_str_equal(letter->executed, HF_STR("no")))
     printf("  It has not run, so a replay does no harm: holdfast dlq replay %.*s\n", HF_STR_FMT(letter->id));
   else

@@ -36,6 +36,11 @@ static bool is_doubtful(const struct hf_replay_item *item) {
   return !hf_str_equal(item->letter.executed, HF_STR("no")) && !item->replay->options.executed_no;
 }
 
+/* What never got as far as a server would be refused as it was. */
+static bool was_misfit(const struct hf_letter *letter) {
+  return hf_str_equal(letter->reason, hf_str_from(hf_fault_name(HF_FAULT_SCHEMA)));
+}
+
 /* Says why it is not replayed; false if it is. */
 static bool is_refused(struct hf_replay_item *item) {
   static const char *const states[HF_LETTER_STATUS_COUNT] = {
@@ -53,6 +58,9 @@ static bool is_refused(struct hf_replay_item *item) {
     tell_why(item->why, "%s", states[letter->status]);
   else if (!letter->arguments.ptr || (letter->redacted && !options->patch.ptr))
     tell_why(item->why, "its arguments were not kept whole; a patch has to bring what is missing");
+  else if (was_misfit(letter) && !options->patch.ptr)
+    tell_why(item->why, "it was never sent, because its arguments don't fit the tool's schema; a patch (--patch) has to "
+                        "bring what does");
   else if (is_doubtful(item) && !item->repeat.why && !options->reconcile)
     tell_why(item->why, "%s; ask the status check (--reconcile), or say that it has not run (--force-executed=no)",
              hf_str_equal(letter->executed, HF_STR("yes")) ? "it has run" : "it may have run");
@@ -485,6 +493,7 @@ static void on_row(void *ctx, const struct hf_letter *letter) {
       .tool = copied(item, letter->tool, &good),
       .route = copied(item, letter->route, &good),
       .providers = copied(item, letter->providers, &good),
+      .reason = copied(item, letter->reason, &good),
       .executed = copied(item, letter->executed, &good),
       .arguments = copied(item, letter->arguments, &good),
       .key = copied(item, letter->key, &good),

@@ -986,6 +986,27 @@ static void replay__refuses_arguments_that_were_not_kept(void **state) {
   shop_close(&shop);
 }
 
+static void replay__of_arguments_that_did_not_fit_needs_a_patch(void **state) {
+  (void)state;
+  struct shop shop;
+  struct watcher watcher;
+  begin(&shop);
+  make_letter(&shop, "pay", 1, false, "");
+  letter(0)->reason = HF_STR("schema");
+  start(&shop, &watcher, &(struct hf_replay_options){.concurrency = 1});
+  assert_has(watcher.lines, "\"what\":\"refused\",\"why\":\"it was never sent, because its arguments don't fit");
+  assert_int_equal(shop_count(&shop), 1);
+  assert_int_equal(letter(0)->status, HF_LETTER_DEAD);
+  end(&watcher);
+  start(&shop, &watcher, &(struct hf_replay_options){.patch = HF_STR("{\"n\":2}")});
+  assert_has(upstream_last(shop.upstream)->text, "\"arguments\":{\"n\":2}");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("done"));
+  world_run(&shop.world, 0);
+  assert_int_equal(letter(0)->status, HF_LETTER_REPLAYED);
+  end(&watcher);
+  shop_close(&shop);
+}
+
 /* A stored answer is not what the letter's caller had wanted. */
 static void replay__asks_the_server_whatever_is_in_the_cache(void **state) {
   (void)state;
@@ -1149,6 +1170,7 @@ int main(void) {
       cmocka_unit_test(replay__looks_again_once_the_letter_is_its_own),
       cmocka_unit_test(replay__refuses_contradictions),
       cmocka_unit_test(replay__refuses_arguments_that_were_not_kept),
+      cmocka_unit_test(replay__of_arguments_that_did_not_fit_needs_a_patch),
       cmocka_unit_test(replay__asks_the_server_whatever_is_in_the_cache),
       cmocka_unit_test(replay__takes_only_a_live_and_whole_answer_for_a_result),
       cmocka_unit_test(replay__keeps_no_result_that_is_too_large),
