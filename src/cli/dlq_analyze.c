@@ -39,10 +39,13 @@ struct group {
 struct analysis {
   struct hf_map by_key; /* to struct group, in `arena` */
   struct hf_arena arena;
+  size_t names_bytes;
+  struct group rest; /* of those for which there was no room, together: the oldest */
   int64_t now_ms;
   bool failed;
 };
 
+/* NULL: no memory. */
 static struct group *find_group(struct analysis *a, const struct hf_letter *letter) {
   const struct hf_str tool = hf_terminal_cut(letter->tool, NAME_COLUMNS_MAX);
   const struct hf_str providers = hf_terminal_cut(letter->providers, NAME_COLUMNS_MAX);
@@ -50,7 +53,11 @@ static struct group *find_group(struct analysis *a, const struct hf_letter *lett
   hf_buf_init(&key, KEY_MAX);
   int r = hf_buf_printf(&key, "%.*s\n%.*s\n%.*s", HF_STR_FMT(tool), HF_STR_FMT(letter->reason), HF_STR_FMT(providers));
   struct group *group = r == 0 ? hf_map_get(&a->by_key, hf_buf_str(&key)) : NULL;
-  if (r == 0 && !group) {
+  const bool full = a->by_key.len >= GROUPS_MAX || a->names_bytes >= NAMES_BYTES_MAX;
+  if (r == 0 && !group && full) {
+    group = &a->rest;
+  } else if (r == 0 && !group) {
+    a->names_bytes += tool.len + providers.len + letter->reason.len + sizeof *group;
     group = hf_arena_alloc(&a->arena, sizeof *group);
     if (group) {
       group->tool = hf_arena_copy(&a->arena, tool);
@@ -125,24 +132,28 @@ static struct group **sort(const struct analysis *a) {
   return groups;
 }
 
-static void write_group(struct hf_json_writer *w, const struct group *group) {
-  hf_json_write_object(w);
-  hf_json_write_member_str(w, "tool", group->tool);
-  hf_json_write_member_str(w, "class", group->reason);
-  hf_json_write_member_str(w, "providers", group->providers);
+static void write_counts(struct hf_json_writer *w, const struct group *group) {
   hf_json_write_member_int(w, "letters", (int64_t)group->letters);
   hf_json_write_member_int(w, "times", (int64_t)group->times);
   hf_json_write_member_int(w, "waiting", (int64_t)group->waiting);
   hf_json_write_member_int(w, "mayHaveRun", (int64_t)group->maybe);
   hf_json_write_member_int(w, "lastDay", (int64_t)group->last_day);
   hf_json_write_member_int(w, "dayBefore", (int64_t)group->day_before);
+}
+
+static void write_group(struct hf_json_writer *w, const struct group *group) {
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "tool", group->tool);
+  hf_json_write_member_str(w, "class", group->reason);
+  hf_json_write_member_str(w, "providers", group->providers);
+  write_counts(w, group);
   hf_json_write_member_str(w, "trend", hf_str_from(trend(group)));
   hf_json_write_member_bool(w, "systemic", is_systemic(group));
   hf_json_write_member_str(w, "advice", hf_str_from(hf_dlq_advice(group->reason)));
   hf_json_write_object_end(w);
 }
 
-static int print_json(struct group *const *groups, size_t count) {
+static int print_json(struct group *const *groups, size_t count, const struct group *rest) {
   struct hf_buf text;
   struct hf_json_writer w;
   hf_buf_init(&text, REPORT_MAX);
@@ -153,6 +164,12 @@ static int print_json(struct group *const *groups, size_t count) {
   for (size_t i = 0; i < count; i++)
     write_group(&w, groups[i]);
   hf_json_write_array_end(&w);
+  if (rest->letters) {
+    hf_json_write_key(&w, "others");
+    hf_json_write_object(&w);
+    write_counts(&w, rest);
+    hf_json_write_object_end(&w);
+  }
   hf_json_write_object_end(&w);
   bool good = hf_json_write_finish(&w) == 0 && fwrite(text.data, 1, text.len, stdout) == text.len;
   (void)fputc('\n', stdout);
@@ -213,12 +230,21 @@ static void print_advice(struct group *const *groups, size_t count) {
   }
 }
 
-static int print_text(struct group *const *groups, size_t count) {
+static void print_rest(size_t count, const struct group *rest) {
+  printf("\nNot told apart: %" PRIu64 " letters (%" PRIu64 " wait, %" PRIu64
+         " of them may have run), older than those of the "
+         "%zu kinds above.\nA filter (--tool, --class, --until) leaves fewer kinds.\n",
+         rest->letters, rest->waiting, rest->maybe, count);
+}
+
+static int print_text(struct group *const *groups, size_t count, const struct group *rest) {
   if (count == 0) {
     printf("No letter matches.\n");
     return HF_EXIT_GOOD;
   }
   int exit_code = print_table(groups, count);
+  if (rest->letters)
+    print_rest(count, rest);
   print_systemic(groups, count);
   print_advice(groups, count);
   return exit_code;
@@ -227,13 +253,13 @@ static int print_text(struct group *const *groups, size_t count) {
 static int analyze(struct hf_dlq *dlq, const struct hf_letter_filter *filter, bool json) {
   struct analysis a = {.now_ms = hf_clock_wall_ms()};
   hf_map_init(&a.by_key, GROUPS_MAX);
-  hf_arena_init(&a.arena, NAMES_BYTES_MAX);
+  hf_arena_init(&a.arena, 2 * NAMES_BYTES_MAX); /* it is full before */
   int exit_code = hf_dlq_each(dlq, filter, count_letter, &a);
   HF_CLEANUP_FREE struct group **groups = exit_code == HF_EXIT_GOOD && !a.failed ? sort(&a) : NULL;
   if (exit_code == HF_EXIT_GOOD && !groups)
     exit_code = hf_complain(HF_EXIT_FAILED, "out of memory");
   else if (exit_code == HF_EXIT_GOOD)
-    exit_code = json ? print_json(groups, a.by_key.len) : print_text(groups, a.by_key.len);
+    exit_code = json ? print_json(groups, a.by_key.len, &a.rest) : print_text(groups, a.by_key.len, &a.rest);
   hf_map_deinit(&a.by_key);
   hf_arena_deinit(&a.arena);
   return exit_code;

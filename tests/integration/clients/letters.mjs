@@ -724,6 +724,21 @@ await test('whoever notices first that a gateway died, an equal call is told of 
   }
 }, { timeoutMs: 60000 });
 
+await test('an analysis of more kinds than it tells apart counts the oldest together', async ({ defer }) => {
+  const dir = scratch(defer);
+  const now = Date.now();
+  const many = Array.from({ length: 10012 }, (_, i) =>
+    letter({ tool: `shop__t${i}`, executed: i < 10 ? 'no' : 'maybe', status: i === 11 ? 'discarded' : 'dead', firstMs: now - 9e7 + i, lastMs: now - 9e7 + i }));
+  await importInto(dir, many);
+  const { groups, others } = (await run(dir, ['dlq', 'analyze', '--json'])).json();
+  assert.deepStrictEqual([groups.length, others.letters, others.waiting, others.mayHaveRun], [10000, 12, 11, 1]);
+  assert.ok(groups.every(({ tool }) => Number(tool.slice(7)) >= 12)); // the newest are told apart
+  const { out } = await run(dir, ['dlq', 'analyze']);
+  assert.match(out, /\nNot told apart: 12 letters \(11 wait, 1 of them may have run\), older than those of the 10000 kinds above\.\n/);
+  const few = (await run(dir, ['dlq', 'analyze', '--tool', 'shop__t1*', '--json'])).json();
+  assert.deepStrictEqual([few.groups.length, few.others], [1123, undefined]);
+}, { timeoutMs: 60000 });
+
 await test('dlq finds the database of the running gateway by itself, and a replay minds a --state that is another', async (t) => {
   const { defer } = t;
   const state = scratch(defer);
