@@ -59,8 +59,9 @@ static bool is_refused(struct hf_replay_item *item) {
   else if (!letter->arguments.ptr || (letter->redacted && !options->patch.ptr))
     tell_why(item->why, "its arguments were not kept whole; a patch has to bring what is missing");
   else if (was_misfit(letter) && !options->patch.ptr)
-    tell_why(item->why, "it was never sent, because its arguments don't fit the tool's schema; a patch (--patch) has to "
-                        "bring what does");
+    tell_why(item->why,
+             "it was never sent, because its arguments don't fit the tool's schema; a patch (--patch) has to "
+             "bring what does");
   else if (is_doubtful(item) && !item->repeat.why && !options->reconcile)
     tell_why(item->why, "%s; ask the status check (--reconcile), or say that it has not run (--force-executed=no)",
              hf_str_equal(letter->executed, HF_STR("yes")) ? "it has run" : "it may have run");
