@@ -209,13 +209,14 @@ int hf_run_quietly(struct hf_schema_run *run, const struct hf_frame *frame, uint
 }
 
 int hf_run_root(struct hf_schema_run *run, const struct hf_schema *schema, const struct hf_json_doc *doc, uint32_t node,
-                struct hf_schema_errors *errors) {
+                struct hf_schema_errors *errors, uint32_t steps) {
   run->schema = schema;
   run->doc = doc;
   run->errors = errors;
   run->parent = -1;
   run->branch = 0;
-  run->steps = HF_SCHEMA_STEPS_MAX;
+  run->certain = HF_NONE;
+  run->steps = steps;
   run->depth = HF_SCHEMA_DEPTH_MAX;
   run->used = 0;
   return hf_run_apply(run, NULL, 0, NULL, node, NULL);
@@ -223,5 +224,5 @@ int hf_run_root(struct hf_schema_run *run, const struct hf_schema *schema, const
 
 int hf_schema_check(const struct hf_schema *schema, struct hf_schema_run *run, const struct hf_json_doc *doc,
                     uint32_t node) {
-  return hf_run_root(run, schema, doc, node, NULL);
+  return hf_run_root(run, schema, doc, node, NULL, HF_SCHEMA_STEPS_MAX);
 }

@@ -10,7 +10,7 @@
 
 enum {
   HF_RUN_SCRATCH_MAX = 256 << 10, /* bytes for what one run must remember at the same time */
-  HF_STEP_BYTES = 32,             /* of a text, that are looked at in one step */
+  HF_STEP_BYTES = 16,             /* of a text, that are looked at in one step */
 };
 
 /* Which members or items of a value some schema has looked at: a bit for each, in their order. */
@@ -34,15 +34,16 @@ struct hf_schema_run {
   struct hf_regex_memory *regex_memory;
   int parent; /* of errors to come, and in which of its branches */
   uint32_t branch;
-  uint32_t steps; /* that are left */
-  uint32_t depth; /* likewise */
-  size_t used;    /* of the scratch memory */
+  uint32_t certain; /* reasons before those of branches that are being tried; HF_NONE: all */
+  uint32_t steps;   /* that are left */
+  uint32_t depth;   /* likewise */
+  size_t used;      /* of the scratch memory */
   uint64_t scratch[HF_RUN_SCRATCH_MAX / sizeof(uint64_t)];
 };
 
-/* The root, once everything is set. Returns as hf_schema_check does. */
+/* Runs the whole program, in at most `steps`. Returns as hf_schema_check does. */
 int hf_run_root(struct hf_schema_run *run, const struct hf_schema *schema, const struct hf_json_doc *doc, uint32_t node,
-                struct hf_schema_errors *errors);
+                struct hf_schema_errors *errors, uint32_t steps);
 
 /* Applies a subschema. Returns 0, HF_ERR_INVALID, HF_ERR_LIMIT, or (of an explanation) HF_ERR_NOMEM. */
 int hf_run_apply(struct hf_schema_run *run, const struct hf_frame *up, uint32_t sub, const struct hf_op *via,

@@ -56,6 +56,9 @@ static int explain_branches(struct hf_schema_run *run, const struct hf_frame *fr
       .keyword = (enum hf_keyword)op->keyword, .at.keyword = op->node, .value = frame->node};
   int parent = run->parent;
   uint32_t branch = run->branch;
+  bool outermost = run->certain == HF_NONE;
+  if (outermost)
+    run->certain = mark.count;
   int r = hf_run_report_parent(run, frame, &error);
   if (r == HF_ERR_INVALID)
     r = count_valid(run, frame, op, most, ret_count);
@@ -63,6 +66,8 @@ static int explain_branches(struct hf_schema_run *run, const struct hf_frame *fr
   run->branch = branch;
   if (r == 0 && *ret_count > 0)
     hf_errors_back(run, mark);
+  if (r == 0 && outermost)
+    run->certain = HF_NONE;
   return r;
 }
 

@@ -45,6 +45,8 @@ int hf_run_multiple(struct hf_schema_run *run, const struct hf_frame *frame, con
   int r;
   if (divisor->is_small && hf_number_small(raw, &value))
     r = value % divisor->small == 0;
+  else if (!hf_run_spend(run, (uint32_t)(raw.len / 4)))
+    r = HF_ERR_LIMIT;
   else
     r = hf_decimal_is_multiple(raw, divisor->raw, &run->steps);
   return r < 0 ? r : r ? 0 : hf_run_fail(run, frame, op);
@@ -58,7 +60,7 @@ static int compare(struct hf_schema_run *run, uint32_t node, const struct hf_num
     return 0;
   }
   struct hf_decimal value;
-  if (!hf_run_spend_text(run, raw.len + bound->raw.len) || hf_decimal_read(raw, &value) < 0)
+  if (!hf_run_spend_text(run, 3 * (raw.len + bound->raw.len)) || hf_decimal_read(raw, &value) < 0)
     return HF_ERR_LIMIT;
   return hf_decimal_compare(&value, &bound->value, ret_order);
 }
@@ -107,7 +109,7 @@ int hf_run_format(struct hf_schema_run *run, const struct hf_frame *frame, const
   struct hf_str text;
   size_t used = run->used;
   int r = hf_run_text(run, frame->node, true, &text);
-  if (r == 0 && !hf_run_spend(run, (uint32_t)(text.len / 2)))
+  if (r == 0 && !hf_run_spend(run, (uint32_t)text.len))
     r = HF_ERR_LIMIT;
   bool good = r == 0 && run->schema->formats.at[op->a](text);
   run->used = used;

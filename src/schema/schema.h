@@ -140,7 +140,7 @@ struct hf_schema_error {
 struct hf_schema_errors {
   struct hf_schema_error item[HF_SCHEMA_ERRORS_MAX];
   unsigned count;
-  bool cut;            /* there were more */
+  bool cut;            /* there were more, or the bounds did not suffice to find all */
   struct hf_buf paths; /* JSON Pointers, one after the other */
 };
 
