@@ -192,7 +192,7 @@ static const struct hf_message *give(struct hf_exchange *exchange, const struct 
 const struct hf_message *hf_advice_give(struct hf_exchange *exchange, const struct hf_message *response,
                                         const struct hf_outcome *outcome, struct hf_message *ret_made) {
   *ret_made = (struct hf_message){0};
-  if (exchange->request.method != HF_METHOD_TOOLS_CALL || exchange->is_check || exchange->replay || !exchange->reply)
+  if (exchange->request.method != HF_METHOD_TOOLS_CALL || exchange->is_check || exchange->replay)
     return response;
   const bool tools_own =
       response && (outcome->fault == HF_FAULT_TOOL_ERROR || outcome->fault == HF_FAULT_TOOL_TRANSIENT ||

@@ -259,7 +259,7 @@ void hf_arguments_refuse(struct hf_exchange *exchange, const struct hf_misfit *m
       .text = hf_buf_str(&text),
       .reason = hf_buf_str(&reason),
       .error = hf_feedback_digest(misfit),
-      .example = example.len ? hf_buf_str(&example) : (struct hf_str){NULL, 0},
+      .has_example = example.len > 0,
   };
   hf_correct_refuse(exchange, &refusal);
   hf_buf_deinit(&example);

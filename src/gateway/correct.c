@@ -5,7 +5,6 @@
 #include "gateway/correct_text.h"
 #include "gateway/fingerprint.h"
 #include "gateway/gateway.h"
-#include "gateway/intent.h"
 #include "gateway/letter.h"
 #include "gateway/outcome.h"
 #include "gateway/redact.h"
@@ -119,7 +118,6 @@ static void answer(struct hf_exchange *exchange, enum hf_fault fault, struct hf_
 static void on_letter(struct hf_exchange *exchange) {
   const bool written = exchange->letter_id[0] != '\0';
   struct hf_buf text;
-  hf_intent_stop_waiting(exchange);
   hf_buf_init(&text, TEXT_MAX + HF_LETTER_ID_MAX * 4);
   int r = hf_buf_append_str(&text, exchange->refusal);
   if (r == 0 && written)
@@ -176,7 +174,7 @@ void hf_correct_refuse(struct hf_exchange *exchange, const struct hf_correct_ref
       .name = exchange->request.name,
       .max = exchange->client->gateway->settings->correction.max,
       .text = refusal->text,
-      .example = refusal->example,
+      .has_example = refusal->has_example,
   };
   hf_correct_note(exchange, words.kind, refusal->reason, refusal->error, &view);
   hf_buf_init(&text, TEXT_MAX);

@@ -11,11 +11,11 @@
 
 /* A call that is refused before anything is sent. */
 struct hf_correct_refusal {
-  enum hf_fault fault;   /* HF_FAULT_SCHEMA or HF_FAULT_UNKNOWN_TOOL */
-  struct hf_str text;    /* what is wrong and what would be right, for a model: whole sentences, lines */
-  struct hf_str reason;  /* the most important of it in one line, for the history */
-  uint64_t error;        /* digest (hf_map_hash): alike where the same is wrong, whatever the values are */
-  struct hf_str example; /* arguments that fit, raw JSON, to be shown to who repeats itself, or absent */
+  enum hf_fault fault;  /* HF_FAULT_SCHEMA or HF_FAULT_UNKNOWN_TOOL */
+  struct hf_str text;   /* what is wrong and what would be right, for a model: whole sentences, lines */
+  struct hf_str reason; /* the most important of it in one line, for the history */
+  uint64_t error;       /* digest (hf_map_hash): alike where the same is wrong, whatever the values are */
+  bool has_example;     /* `text` has arguments that fit */
 };
 
 /* Answers the call with the refusal, and what its caller's history adds to it. When it is enough, a dead letter is

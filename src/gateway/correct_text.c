@@ -21,6 +21,12 @@ static void print_line(struct hf_printer *p, struct hf_str text) {
   }
 }
 
+static void print_name(struct hf_printer *p, const struct hf_correct_words *words) {
+  hf_print(p, "'");
+  print_line(p, shown(words->name));
+  hf_print(p, "'");
+}
+
 static void print_history(struct hf_printer *p, const struct hf_correction_view *view) {
   if (view->try_count < 2)
     return;
@@ -43,29 +49,33 @@ int hf_correct_history(const struct hf_correction_view *view, struct hf_buf *out
 
 static void print_stop(struct hf_printer *p, const struct hf_correct_words *words,
                        const struct hf_correction_view *view) {
-  const struct hf_str name = shown(words->name);
-  if (words->kind == HF_CORRECTION_NAME)
+  if (words->kind == HF_CORRECTION_NAME) {
     hf_print(p, "Stop: you have called %u time%s what there is not. Don't guess names any more. ", view->count,
              plural(view->count));
-  else
-    hf_print(p,
-             "Stop: %u call%s of '%.*s' had arguments that don't fit it, and none was sent. Don't call it again for "
-             "this. ",
-             view->count, plural(view->count), HF_STR_FMT(name));
+  } else {
+    hf_print(p, "Stop: %u call%s of ", view->count, plural(view->count));
+    print_name(p, words);
+    hf_print(p, " had arguments that don't fit it, and none was sent. Don't call it again for this. ");
+  }
   hf_print(p, "Tell the user what you wanted to do and what stands in the way (below), and ask how to go on.\n\n");
 }
 
 /* What this try has in common with an earlier one. */
 static void print_repetition(struct hf_printer *p, const struct hf_correct_words *words,
                              const struct hf_correction_view *view) {
-  if (words->kind == HF_CORRECTION_NAME)
-    hf_print(p, "You called '%.*s' before: it was not there, and calling it again doesn't make it.",
-             HF_STR_FMT(shown(words->name)));
-  else if (view->same_arguments)
+  if (words->kind == HF_CORRECTION_NAME) {
+    hf_print(p, "You called ");
+    print_name(p, words);
+    hf_print(p, " before: it was not there, and calling it again doesn't make it.");
+  } else if (view->same_arguments) {
     hf_print(p, "You sent these very arguments before. They were refused, and will be each time.");
-  else
+  } else {
     hf_print(p, "You changed the arguments, but the same is wrong with them as before: the change did not touch it.");
-  hf_print(p, " This was try %u of %u.\n", view->count, words->max);
+  }
+  if (words->max > 0)
+    hf_print(p, " This was try %u of %u.\n", view->count, words->max);
+  else
+    hf_print(p, " This was try %u.\n", view->count);
 }
 
 static void print_other_ways(struct hf_printer *p, const struct hf_correct_words *words) {
@@ -77,14 +87,10 @@ static void print_other_ways(struct hf_printer *p, const struct hf_correct_words
   }
   hf_print(p, "- Read the task again: the value that is wanted may be another one than the one you think of. If the "
               "task doesn't say it, ask the user; don't make it up.\n");
-  if (words->example.ptr) {
-    hf_print(p, "- Begin with these arguments, which fit, and change nothing but their values: ");
-    print_line(p, words->example);
-    hf_print(p, "\n");
-  } else {
-    hf_print(p, "- Begin with the example, which fits, and change nothing but its values; leave out all that is not "
-                "required.\n");
-  }
+  if (words->has_example)
+    hf_print(p, "- Begin with the least that fits (below), and change nothing but its values.\n");
+  else
+    hf_print(p, "- Leave out whatever is not required, and begin with the least that can fit.\n");
   if (words->others.ptr)
     hf_print(p, "- Perhaps it is another tool that you want: the arguments that you gave fit %.*s.\n",
              HF_STR_FMT(words->others));
@@ -103,6 +109,8 @@ int hf_correct_text(const struct hf_correct_words *words, const struct hf_correc
   if (view->try_count > 1 && words->text.len && words->text.ptr[words->text.len - 1] != '\n')
     hf_print(&p, "\n");
   print_history(&p, view);
+  if (words->kind == HF_CORRECTION_ARGUMENTS && !view->exhausted)
+    hf_print(&p, "%sCorrect the arguments and call it again.", view->try_count > 1 ? "" : "\n");
   return p.error;
 }
 

@@ -6,14 +6,14 @@
 #include "gateway/correct.h"
 #include "json/write.h"
 
-/* What a refusal is told with besides. Absent texts are left out. */
+/* What a refusal is told with. */
 struct hf_correct_words {
   enum hf_correction_kind kind; /* ARGUMENTS or NAME */
   struct hf_str name;           /* of the tool, as it was called */
   unsigned max;                 /* tries that there may be */
-  struct hf_str text;
-  struct hf_str example;
-  struct hf_str others; /* "`a`, `b`": other tools that take these arguments */
+  struct hf_str text;           /* of the refusal */
+  bool has_example;             /* `text` ends with arguments that fit */
+  struct hf_str others;         /* "`a`, `b`": other tools that take these arguments; or absent */
 };
 
 /* Appends the whole text of a refusal. Returns 0 or the buffer's error. */

@@ -115,6 +115,7 @@ static void correct__sessions_of_one_principal_are_apart(void **state) {
   }
   client_send(&shop.world, &other, &reply, text);
   assert_lacks(reply.answer, "before");
+  assert_lacks(reply.answer, "Stop: ");
   reply_deinit(&reply);
   client_send(&shop.world, &one, &reply, text);
   assert_has(reply.answer, "Stop: ");
@@ -124,12 +125,13 @@ static void correct__sessions_of_one_principal_are_apart(void **state) {
   shop_close(&shop);
 }
 
-/* Three tries, the last of which ends in a letter. */
+/* Three tries, the last of which ends in a letter; without `reply` the first two of them. */
 static void exhaust(struct shop *shop, struct fake_reply *reply) {
   shop->world.settings->tool_defaults.letters = HF_LETTER_ALL;
   call(shop, &shop->ann, "loook", "{\"password\":\"hunter2\",\"n\":1}", NULL, "There is no tool", NULL);
   call(shop, &shop->ann, "loook", "{\"password\":\"hunter2\",\"n\":1}", NULL, "before", NULL);
-  shop_call(shop, &shop->ann, reply, "lok", "{\"n\":2}", "");
+  if (reply)
+    shop_call(shop, &shop->ann, reply, "lok", "{\"n\":2}", "");
 }
 
 static void correct__a_letter_has_the_tries_once_a_loop(void **state) {
@@ -199,6 +201,7 @@ static void correct__a_store_that_is_slow_is_waited_for_two_seconds(void **state
   assert_null(reply.answer);
   world_run(&shop.world, 1);
   assert_has(reply.answer, "Stop: ");
+  fake_store_answer(&store); /* nobody waits any more */
   reply_deinit(&reply);
   shop_close(&shop);
 }
@@ -215,6 +218,32 @@ static void correct__a_client_may_leave_while_its_letter_is_written(void **state
   assert_int_equal(shop.world.gateway->calls, 0);
   reply_deinit(&reply);
   shop_close(&shop);
+}
+
+/* Whatever finds no memory: there is one answer, and nothing leaks. */
+static void correct__survives_any_failed_allocation(void **state) {
+  (void)state;
+  bool failed = true;
+  unsigned letters = 0;
+  for (long n = 0; failed; n++) {
+    struct shop shop;
+    struct fake_reply reply;
+    begin(&shop);
+    exhaust(&shop, NULL);
+    unsigned long before = hf_alloc_count();
+    hf_alloc_fail_after(n);
+    shop_call(&shop, &shop.ann, &reply, "lok", "{\"n\":2}", "");
+    failed = hf_alloc_count() - before > (unsigned long)n;
+    hf_alloc_fail_after(-1);
+    world_run(&shop.world, HF_SECONDS(3));
+    assert_non_null(reply.answer);
+    assert_int_equal(shop.world.gateway->calls, 0);
+    letters += fake_store_letters(&store);
+    reply_deinit(&reply);
+    shop_close(&shop);
+    assert_true(n < 2000);
+  }
+  assert_true(letters > 1);
 }
 
 static void advice__the_same_call_with_the_same_error_is_told_so(void **state) {
@@ -379,6 +408,77 @@ static void expect__what_cannot_be_told_passes(void **state) {
   shop_close(&shop);
 }
 
+/* What is no caller's try, or not over yet, leaves the loops alone. */
+static void correct__only_what_callers_hear_of_counts(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  call(&shop, &shop.ann, "note", "{}", FAILED("no"), "no", NULL);
+  call(&shop, &shop.ann, "note", "{\"n\":1}",
+       "{\"resultType\":\"input_required\",\"requestState\":\"s\",\"inputRequests\":{}}", "input_required", NOTE);
+  assert_int_equal(shop.world.gateway->corrections.loops.len, 1); /* a question is no success */
+
+  static const struct hf_condition ran = {HF_STR("/ran"), HF_OPERATOR_EQUALS, HF_STR("true")};
+  shop.pay->reconcile = (struct hf_reconcile_settings){
+      .tool = {HF_STR("shop"), HF_STR("look")}, .arguments = HF_STR("{}"), .executed = ran, .timeout = HF_SECONDS(5)};
+  shop_call(&shop, &shop.ann, &reply, "pay", "{}", "");
+  upstream_handed_over(upstream_last(shop.upstream));
+  upstream_fail(upstream_last(shop.upstream), HF_EVIDENCE_BROKE);
+  world_run(&shop.world, 0);
+  upstream_answer(upstream_last(shop.upstream), FAILED("not now")); /* to the status check */
+  world_run(&shop.world, HF_SECONDS(60));
+  reply_deinit(&reply);
+  assert_int_equal(count(&shop, HF_CORRECTION_ERROR, HF_CORRECTION_END_FAILED), 1);
+
+  shop.pay->reconcile = (struct hf_reconcile_settings){0};
+  shop.pay->coalesce = SHOP_COALESCE;
+  shop_call(&shop, &shop.ann, &reply, "pay", "{\"n\":2}", "");
+  upstream_handed_over(upstream_last(shop.upstream));
+  client_abandon(&shop.ann, &reply); /* and it goes on */
+  upstream_answer(upstream_last(shop.upstream), FAILED("no"));
+  world_run(&shop.world, 0);
+  reply_deinit(&reply);
+  assert_int_equal(count(&shop, HF_CORRECTION_ERROR, HF_CORRECTION_END_FAILED), 1);
+  shop_close(&shop);
+}
+
+static char tallied[4096];
+
+static int take_tally(struct hf_store *head, struct hf_str rows) {
+  (void)head;
+  snprintf(tallied, sizeof tallied, "%.*s", HF_STR_FMT(rows));
+  return 0;
+}
+
+static void correct__the_report_hears_of_it(void **state) {
+  (void)state;
+  struct shop shop;
+  begin(&shop);
+  static struct hf_store_ops ops;
+  ops = *store.head.ops;
+  ops.tally = take_tally;
+  store.head.ops = &ops;
+  static struct hf_str hint[] = {HF_STR("no\nAsk.")};
+  shop.note->hints = (struct hf_strings){hint, 1};
+  shop.world.settings->correction.max = 2;
+  call(&shop, &shop.ann, "note", "{}", FAILED("no"), "Ask.", NULL);
+  call(&shop, &shop.ann, "note", "{}", FAILED("no"), "Stop: ", NULL);
+  call(&shop, &shop.ann, "note", "{}", SHOP_OK("good"), "good", NULL);
+  hf_tally_flush(&shop.world.gateway->tally);
+  assert_has(tallied, "\"stopped\":1,\"undone_tries\":2");
+  assert_has(tallied, "\"asked.anchored\":1,\"asked.hint\":1,\"corrected.anchored\":1");
+  assert_has(tallied, "\"tokens_feedback\":");
+  expect_items(&shop);
+  call(&shop, &shop.ann, "look", "{}", ITEMS(""), "unexpected_result", NULL);
+  call(&shop, &shop.ann, "look", "{\"n\":1}", ITEMS("1"), "[1]", NULL);
+  hf_tally_flush(&shop.world.gateway->tally);
+  assert_has(tallied, "\"undone_tries\":1");
+  assert_has(tallied, "\"misfit.expected\":1");
+  assert_has(tallied, "\"asked.feedback\":1,\"corrected.feedback\":1");
+  shop_close(&shop);
+}
+
 static void correct__is_counted(void **state) {
   (void)state;
   struct shop shop;
@@ -410,6 +510,7 @@ int main(void) {
       cmocka_unit_test(correct__a_letter_that_cannot_be_written_keeps_nobody),
       cmocka_unit_test(correct__a_store_that_is_slow_is_waited_for_two_seconds),
       cmocka_unit_test(correct__a_client_may_leave_while_its_letter_is_written),
+      cmocka_unit_test(correct__survives_any_failed_allocation),
       cmocka_unit_test(advice__the_same_call_with_the_same_error_is_told_so),
       cmocka_unit_test(advice__never_is_to_repeat_what_may_have_run),
       cmocka_unit_test(advice__hints_are_given_by_pattern),
@@ -418,6 +519,8 @@ int main(void) {
       cmocka_unit_test(expect__such_a_result_is_no_good_answer_for_later_and_no_failure_of_the_server),
       cmocka_unit_test(expect__what_cannot_be_told_passes),
       cmocka_unit_test(correct__is_counted),
+      cmocka_unit_test(correct__only_what_callers_hear_of_counts),
+      cmocka_unit_test(correct__the_report_hears_of_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,6 +260,21 @@ static void correction__no_memory_forgets_and_nothing_else(void **state) {
   }
 }
 
+static void correction__may_have_no_end(void **state) {
+  (void)state;
+  struct hf_corrections c;
+  hf_corrections_init(&c);
+  const struct hf_correction_options endless = {.ttl = HF_SECONDS(1)};
+  struct hf_correction_view view = {0};
+  for (int i = 0; i < 50; i++) {
+    const struct hf_correction_try what = {.arguments = 1, .error = 1};
+    hf_corrections_note(&c, &alice, &what, &endless, 0, &view);
+    assert_false(view.exhausted || view.ends);
+  }
+  assert_int_equal(view.count, 50);
+  hf_corrections_deinit(&c);
+}
+
 static void correction__kinds_and_ends_have_names(void **state) {
   (void)state;
   assert_string_equal(hf_correction_kind_name(HF_CORRECTION_RESULT), "result");
@@ -279,6 +294,7 @@ int main(void) {
       cmocka_unit_test(correction__loops_are_bounded_in_bytes),
       cmocka_unit_test(correction__texts_are_cut_at_a_character),
       cmocka_unit_test(correction__no_memory_forgets_and_nothing_else),
+      cmocka_unit_test(correction__may_have_no_end),
       cmocka_unit_test(correction__kinds_and_ends_have_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
