@@ -11,9 +11,13 @@
 #include "gateway/arguments.h"
 #include "gateway/stage.h"
 
-enum { HF_ASK_TRIES_MAX = 2 };
+enum {
+  HF_ASK_TRIES_MAX = 2,
+  HF_ASK_STATE_MS = 10 * 60 * 1000, /* so long a modern client may take to come back */
+};
 
 struct hf_ask;
+struct hf_rewrite;
 
 /* A stage before the one of the arguments: a request that comes back with an answer says for which question it is. What
  * was signed by somebody else, for another call, or too long ago, is refused here. */
@@ -24,7 +28,10 @@ enum hf_stage_result hf_ask_before(struct hf_exchange *exchange);
  * asks the client. */
 enum hf_stage_result hf_ask_begin(struct hf_exchange *exchange, const struct hf_misfit *misfit);
 
-/* The exchange is about to be freed. */
+/* Takes out of a request what only the gateway wanted to know. */
+void hf_ask_strip(const struct hf_exchange *exchange, struct hf_rewrite *rewrite);
+
+/* The exchange is about to be freed: no answer is wanted any more. */
 void hf_ask_left(struct hf_exchange *exchange);
 
 #endif

@@ -28,6 +28,7 @@ enum hf_stage {
 enum { HF_EXCHANGE_EVENTS_MAX = 6, HF_LIVE_MAX = 2 };
 
 struct hf_exchange;
+struct hf_ask;
 
 /* One provider that can answer a call, once it is known. In the exchange's arena. */
 struct hf_target_tool {
@@ -100,6 +101,7 @@ struct hf_exchange {
   struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */
   struct hf_str refusal;     /* what it is answered with once its letter is written; in the arena; absent: nothing is */
   enum hf_fault refused_for;
+  struct hf_ask *ask;                /* what models were asked about them; in the arena; NULL: nothing */
   struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */
   bool has_fingerprint;
   struct hf_str key;    /* idempotency key, or absent */

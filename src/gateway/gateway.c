@@ -106,6 +106,10 @@ static void take_news(void *ctx, enum hf_store_news news, const struct hf_letter
     gateway->hear(gateway->hear_ctx, news, letter);
 }
 
+void hf_gateway_use_model(struct hf_gateway *gateway, struct hf_model *model) {
+  gateway->model = model;
+}
+
 void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, void *ctx) {
   gateway->hear = hear;
   gateway->hear_ctx = ctx;
@@ -161,6 +165,8 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   gateway->lost = hf_lost_calls_new();
   if (r == 0)
     r = gateway->flights && gateway->lost ? open_nobody(gateway) : HF_ERR_NOMEM;
+  if (r == 0)
+    r = hf_signer_init(&gateway->signer);
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
     r = add_server(gateway, settings, &settings->servers[i]);
   if (r < 0) {

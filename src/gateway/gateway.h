@@ -17,6 +17,7 @@
 #include "gateway/loop.h"
 #include "gateway/metrics.h"
 #include "gateway/settings.h"
+#include "gateway/signed_state.h"
 #include "gateway/store.h"
 #include "gateway/tally.h"
 #include "gateway/traces.h"
@@ -27,6 +28,7 @@
 
 struct hf_flights;
 struct hf_lost_calls;
+struct hf_model;
 
 /* One configured server. */
 struct hf_server {
@@ -56,6 +58,8 @@ struct hf_gateway {
   char *store_trouble;      /* why it is not open, owned */
   hf_store_news_fn *hear;   /* who hears its news besides, or NULL */
   void *hear_ctx;
+  struct hf_model *model;   /* borrowed; NULL: there is none */
+  struct hf_signer signer;  /* of questions to modern clients */
   struct hf_cache cache;
   struct hf_keys keys;
   struct hf_corrections corrections;
@@ -97,6 +101,9 @@ void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store);
 /* Says where the database is, and, while there is no store, why; both are told to who asks how things are. Copied: what
  * finds no memory is not told. */
 void hf_gateway_note_database(struct hf_gateway *gateway, const char *path, const char *trouble);
+
+/* Gives it a language model to ask, before any call comes, for good. Borrowed. */
+void hf_gateway_use_model(struct hf_gateway *gateway, struct hf_model *model);
 
 /* Lets somebody else hear what the store tells. NULL: nobody. */
 void hf_gateway_hear_news(struct hf_gateway *gateway, hf_store_news_fn *hear, void *ctx);

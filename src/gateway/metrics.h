@@ -20,6 +20,7 @@ enum { HF_METRICS_TOOLS_MAX = 4096 };
   X(HEDGES, "hedges_total", "Second attempts beside a slow one.")                                                      \
   X(CHECKS, "checks_total", "Status checks of calls whose answer was lost.")                                           \
   X(JOINED, "calls_joined_total", "Calls that shared the answer of an equal one instead of being sent.")               \
+  X(ASKED, "corrections_asked_total", "Times that a model was asked for arguments that fit.")                          \
   X(DEGRADED, "degraded_answers_total", "Answers that stood in for a call that failed.")                               \
   X(LETTERS_LOST, "dead_letters_lost_total", "Dead letters that could not be written.")                                \
   X(REPLAYS, "replays_total", "Dead letters that were tried again.")                                                   \

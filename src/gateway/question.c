@@ -55,13 +55,13 @@ static struct hf_question *question_new(struct hf_client *client, struct hf_inst
   struct hf_question *question = hf_calloc(1, sizeof *question);
   if (!question)
     return NULL;
-  question->server_id = hf_strndup(server_id.ptr, server_id.len);
-  if (!question->server_id) {
+  question->server_id = server_id.ptr ? hf_strndup(server_id.ptr, server_id.len) : NULL;
+  if (server_id.ptr && !question->server_id) {
     hf_free(question);
     return NULL;
   }
   question->client = client;
-  question->instance = hf_instance_ref(instance);
+  question->instance = instance ? hf_instance_ref(instance) : NULL;
   question->exchange = live ? live->exchange : NULL;
   question->attempt = live ? live->attempt : 0;
   question->id = hf_gateway_next_id(client->gateway);
@@ -117,6 +117,42 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
   hf_pieces_deinit(&text);
 }
 
+static int compose_own(const struct hf_question *question, enum hf_method method, struct hf_str params,
+                       struct hf_pieces *ret_text) {
+  char id[QUESTION_ID_MAX];
+  const int n = write_id(question, id);
+  struct hf_buf text;
+  hf_buf_init(&text, params.len + QUESTION_TEXT_MAX);
+  int r = hf_compose_request(&text, (struct hf_str){id, (size_t)n}, hf_method_info(method)->name, params);
+  if (r == 0)
+    r = hf_pieces_add_copy(ret_text, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
+}
+
+int hf_question_ask_own(struct hf_exchange *exchange, enum hf_method method, struct hf_str params,
+                        hf_question_fn *answered) {
+  struct hf_client *client = exchange->client;
+  if (!declared(client, method))
+    return HF_ERR_UNSUPPORTED;
+  if (count_open(client) >= HF_QUESTIONS_MAX)
+    return HF_ERR_LIMIT;
+  struct hf_question *question = question_new(client, NULL, NULL, (struct hf_str){NULL, 0});
+  if (!question)
+    return HF_ERR_NOMEM;
+  question->exchange = exchange;
+  question->answered = answered;
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  int r = compose_own(question, method, params, &text);
+  if (r == 0)
+    deliver(question, &text);
+  else
+    question_free(question);
+  hf_pieces_deinit(&text);
+  return r;
+}
+
 static struct hf_question *find(struct hf_client *client, struct hf_str id) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &client->questions) {
@@ -135,6 +171,13 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
     client->gateway->late_answers++;
     return;
   }
+  struct hf_exchange *exchange = question->exchange;
+  if (question->answered) {
+    hf_question_fn *answered = question->answered;
+    question_free(question);
+    answered(exchange, response);
+    return;
+  }
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, response);
   hf_rewrite_set_id(&rewrite, hf_str_from(question->server_id));
@@ -143,7 +186,6 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
   if (hf_rewrite_finish(&rewrite, &text) == 0)
     hf_instance_post(question->instance, &text);
   hf_pieces_deinit(&text);
-  struct hf_exchange *exchange = question->exchange;
   unsigned attempt = question->attempt;
   question_free(question);
   tell_pause(exchange, attempt, HF_CALL_RESUMED);
@@ -196,7 +238,8 @@ void hf_question_close(struct hf_client *client) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
-    refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
+    if (question->instance)
+      refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
     question_free(question);
   }
 }

@@ -1,4 +1,4 @@
-/* Requests of servers to the client whose call caused them: sampling, elicitation, roots.
+/* Requests of servers to the client whose call caused them: sampling, elicitation, roots; and the gateway's own.
  *
  * A question has an id of the gateway's towards the client and the server's own towards the server. It goes out on the
  * stream of the call it belongs to; it dies with its attempt, the client is told so, and a late answer is dropped. A
@@ -10,19 +10,29 @@
 
 enum { HF_QUESTIONS_MAX = 64 }; /* open at one client */
 
+/* The client's response to a question of the gateway's own: a result or an error, borrowed. */
+typedef void hf_question_fn(struct hf_exchange *exchange, const struct hf_message *response);
+
 struct hf_question {
   struct hf_list link; /* in its client's list */
   struct hf_client *client;
-  struct hf_instance *instance; /* a reference */
+  struct hf_instance *instance; /* a reference; NULL: it is the gateway's own */
+  hf_question_fn *answered;     /* of one that is */
   struct hf_exchange *exchange; /* whose call it belongs to, or NULL */
   unsigned attempt;             /* of that call, when it was asked */
   uint64_t id;                  /* towards the client */
-  char *server_id;              /* raw, owned */
+  char *server_id;              /* raw, owned; NULL: none */
 };
 
 /* A server's request. `live`: the attempt on whose stream it came, or NULL if the transport can't tell. Borrows
  * `message`. */
 void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message);
+
+/* A question of the gateway's own, about a call that it holds. It dies with the exchange, or by hf_question_void; then
+ * `answered` is not called. Returns 0; HF_ERR_UNSUPPORTED if the client did not declare that it can answer;
+ * HF_ERR_LIMIT if too many are open; HF_ERR_NOMEM. */
+int hf_question_ask_own(struct hf_exchange *exchange, enum hf_method method, struct hf_str params,
+                        hf_question_fn *answered);
 
 /* The client's response. */
 void hf_question_answer(struct hf_client *client, const struct hf_message *response);
