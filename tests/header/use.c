@@ -10,6 +10,7 @@
 #include "holdfast/provider.h"
 #include "holdfast/retry.h"
 #include "holdfast/run.h"
+#include "holdfast/schema.h"
 #include "holdfast/time.h"
 
 #include <stddef.h>
@@ -23,6 +24,7 @@ int use_holdfast(hf_time now) {
   struct hf_timeout_options timeout = HF_TIMEOUT_OPTIONS_INIT;
   struct hf_provider_options provider = HF_PROVIDER_OPTIONS_INIT;
   struct hf_run_options run = HF_RUN_OPTIONS_INIT;
+  struct hf_json_validator_options schema = HF_JSON_VALIDATOR_OPTIONS_INIT;
   struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_BROKE);
   struct hf_call_event event;
   event.kind = HF_CALL_ATTEMPT_DONE;
@@ -42,6 +44,12 @@ int use_holdfast(hf_time now) {
     r = hf_run_new(shared, tool, &run, hf_time_add(now, HF_MS(1)), &one);
   if (r == 0)
     r = hf_run_tell(one, &event, hf_time_max(now, HF_SECONDS(1)));
+  struct hf_json_validator *validator = NULL;
+  if (r == 0)
+    r = hf_json_validator_new("true", 4, &schema, &validator, NULL, 0);
+  if (r == 0)
+    r = hf_json_validator_check(validator, "{}", 2);
+  hf_json_validator_free(validator);
   hf_run_free(one);
   hf_provider_unref(shared);
   return r == HF_ERR_INVALID && hf_safety_allows_repeat(HF_SAFETY_KEYED);
