@@ -92,6 +92,7 @@ static struct hf_settings *make_settings(const struct sim_gateway_options *o) {
                                         .drain = HF_SECONDS(5),
                                         .cache_bytes = 1 << 16,
                                         .traces = 16};
+  settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
   struct hf_policy policy = {HF_TIMEOUT_OPTIONS_INIT, HF_RETRY_OPTIONS_INIT, HF_BREAKER_OPTIONS_INIT};
   policy.retry.attempts = o->attempts;
   policy.retry.patience = HF_SECONDS(30);
@@ -145,6 +146,11 @@ static void look_on(struct sim_gateway *sim) {
   if (r == 0)
     r = hf_gateway_metrics(sim->gateway, &text);
   sim_check(sim->check, r == 0 || sim->no_memory, "status or metrics failed", 0);
+  const struct hf_corrections *corrections = &sim->gateway->corrections;
+  sim_check(sim->check,
+            corrections->loops.len <= HF_CORRECTIONS_MAX && corrections->bytes <= HF_CORRECTIONS_BYTES_MAX &&
+                (corrections->loops.len == 0) == (corrections->bytes == 0),
+            "what callers tried takes more than it may", 0);
   hf_buf_deinit(&text);
 }
 
