@@ -31,6 +31,7 @@ enum hf_flag {
   HF_FLAG_REASON = 1 << 17,
   HF_FLAG_SECRETS = 1 << 18,
   HF_FLAG_REPLAY = 1 << 19, /* all that a replay takes besides */
+  HF_FLAG_REPORT = 1 << 24, /* all that a report takes */
 };
 
 /* Which letters, as the command line says it. NULL: nothing is said. */
@@ -67,6 +68,9 @@ struct hf_args {
   const char *state;
   const char *watch; /* "" without a value */
   const char *reason;
+  const char *since; /* of a report */
+  const char *html;
+  const char *price;
   struct hf_filter_args filter;
   struct hf_replay_args replay;
   unsigned flags; /* enum hf_flag, of all that were given */
@@ -115,6 +119,7 @@ int hf_cmd_status(const struct hf_args *args);
 int hf_cmd_chaos(const struct hf_args *args);
 int hf_cmd_dlq(const struct hf_args *args);
 int hf_cmd_explain(const struct hf_args *args);
+int hf_cmd_report(const struct hf_args *args);
 int hf_cmd_config(const struct hf_args *args);
 int hf_cmd_token(const struct hf_args *args);
 int hf_cmd_version(const struct hf_args *args);

@@ -11,9 +11,7 @@ static bool is_between(unsigned c, unsigned first, unsigned last) {
   return c >= first && c <= last;
 }
 
-/* Bytes of a control character beyond ASCII, or 0: U+0080 to U+009F, whose second byte terminals of eight bits obey,
- * and what turns the direction of writing around, so that a line reads as something else. */
-static size_t hidden_control(struct hf_str rest) {
+size_t hf_terminal_hidden(struct hf_str rest) {
   const unsigned char *p = (const unsigned char *)rest.ptr;
   if (rest.len >= 2 && p[0] == 0xc2 && is_between(p[1], 0x80, 0x9f))
     return 2;
@@ -26,7 +24,7 @@ static size_t hidden_control(struct hf_str rest) {
 void hf_terminal_print(FILE *to, struct hf_str text, bool lines) {
   for (size_t i = 0; i < text.len; i++) {
     const unsigned char c = (unsigned char)text.ptr[i];
-    const size_t hidden = hidden_control((struct hf_str){text.ptr + i, text.len - i});
+    const size_t hidden = hf_terminal_hidden((struct hf_str){text.ptr + i, text.len - i});
     const bool plain = (c >= 0x20 && c != 0x7f && !hidden) || (lines && (c == '\n' || c == '\t'));
     (void)fputc(plain ? c : '?', to);
     i += hidden ? hidden - 1 : 0;

@@ -9,6 +9,10 @@
 /* Prints a text from outside: control characters become "?". With `lines`, line ends and tabs stay. */
 void hf_terminal_print(FILE *to, struct hf_str text, bool lines);
 
+/* Bytes of a control character beyond ASCII that it begins with, or 0: U+0080 to U+009F, whose second byte terminals of
+ * eight bits obey, and what turns the direction of writing around, so that a line reads as something else. */
+size_t hf_terminal_hidden(struct hf_str rest);
+
 /* Columns that a text takes, one per character. */
 size_t hf_terminal_columns(struct hf_str text);
 

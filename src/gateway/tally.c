@@ -67,6 +67,15 @@ const char *hf_correction_name(enum hf_correction correction) {
   return names[correction];
 }
 
+const char *hf_tally_repair_name(enum hf_repair_kind kind) {
+  static const char *const names[HF_REPAIR_KIND_COUNT] = {
+#define HF_REPAIR_NAME(name, text, changes) text,
+      HF_REPAIR_LIST(HF_REPAIR_NAME)
+#undef HF_REPAIR_NAME
+  };
+  return names[kind];
+}
+
 static void on_flush(struct hf_timer *timer) {
   hf_tally_flush(HF_CONTAINER_OF(timer, struct hf_tally, flush));
 }
@@ -175,7 +184,8 @@ static enum hf_count good_end(const struct hf_tally_call *call) {
 
 /* What a model has to write and read of a failure that it sees. */
 static uint64_t failure_tokens(const struct hf_tally_call *call) {
-  return FRAME_TOKENS + call->arguments_tokens + (call->answer_tokens ? call->answer_tokens : ERROR_TOKENS);
+  const size_t said = call->answer_tokens + call->notes->feedback_tokens;
+  return FRAME_TOKENS + call->arguments_tokens + (said ? said : ERROR_TOKENS);
 }
 
 static void count_good(struct row *row, const struct hf_tally_call *call) {
@@ -272,12 +282,7 @@ static const char *misfit_name(int at) {
 }
 
 static const char *repair_name(int at) {
-  static const char *const names[HF_REPAIR_KIND_COUNT] = {
-#define HF_REPAIR_NAME(name, text, changes) text,
-      HF_REPAIR_LIST(HF_REPAIR_NAME)
-#undef HF_REPAIR_NAME
-  };
-  return names[at];
+  return hf_tally_repair_name((enum hf_repair_kind)at);
 }
 
 static const char *correction_name(int at) {

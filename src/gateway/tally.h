@@ -102,7 +102,7 @@ struct hf_tally_call {
   bool unsafe;                      /* the tool must not run twice */
   bool shared;                      /* it has the answer of another call: from a cache, a record, or a flight */
   size_t arguments_tokens;          /* of the model's call; only looked at if the call failed, or would have */
-  size_t answer_tokens;             /* of what the model read of a failure */
+  size_t answer_tokens;             /* of the tool's own words of a failure */
 };
 
 enum {
@@ -140,5 +140,6 @@ void hf_tally_flush(struct hf_tally *tally);
 const char *hf_count_name(enum hf_count count);
 const char *hf_misfit_name(enum hf_misfit_kind misfit);
 const char *hf_correction_name(enum hf_correction correction);
+const char *hf_tally_repair_name(enum hf_repair_kind kind);
 
 #endif

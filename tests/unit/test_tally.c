@@ -154,7 +154,7 @@ static void tally__misfits_have_a_kind_and_a_place(void **state) {
   count(world, CALL(0), good(1), NOTES(.misfit = HF_MISFIT_RESULT)); /* `results: warn` */
   assert_string_equal(flushed(world),
                       "[{\"hour\":7,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":5,\"first\":2,\"attempts\":2,"
-                      "\"warned\":1,\"stopped\":1,\"undone_tries\":2,\"elapsed_ms\":400,\"tokens_failed\":216,"
+                      "\"warned\":1,\"stopped\":1,\"undone_tries\":2,\"elapsed_ms\":400,\"tokens_failed\":296,"
                       "\"tokens_feedback\":200,\"misfit.schema\":2,\"misfit.parameter\":1,\"asked.feedback\":1,"
                       "\"asked.anchored\":1,\"corrected.anchored\":1,\"latency.5\":3,\"latency.250\":2,"
                       "\"at./limit\":2,\"at.\":1}}]");

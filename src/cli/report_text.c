@@ -1,0 +1,289 @@
+#include "cli/report_text.h"
+
+#include "base/error.h"
+#include "cli/report_advice.h"
+#include "cli/report_format.h"
+#include "cli/report_numbers.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/when.h"
+
+#include <string.h>
+
+enum { TOOLS_SHOWN = 20, ADVISED = 5, LIST_AT = 27, LABEL_WIDTH = 25, INDENT = 2 };
+
+static const unsigned chains[] = {5, 10, 20};
+
+/* Text that is broken at blanks: the first line stands behind what was printed already. */
+struct lines {
+  FILE *to;
+  size_t indent; /* of the lines after the first */
+  size_t width;
+  size_t at;
+};
+
+static void put_word(struct lines *lines, struct hf_str word) {
+  const size_t columns = hf_terminal_columns(word);
+  const bool first = lines->at == lines->indent;
+  if (!first && lines->at + 1 + columns > lines->width) {
+    (void)fprintf(lines->to, "\n%*s", (int)lines->indent, "");
+    lines->at = lines->indent;
+  } else if (!first) {
+    (void)fputc(' ', lines->to);
+    lines->at++;
+  }
+  hf_terminal_print(lines->to, word, false);
+  lines->at += columns;
+}
+
+static void put_words(struct lines *lines, const char *text) {
+  while (*text) {
+    const size_t len = strcspn(text, " ");
+    put_word(lines, (struct hf_str){text, len});
+    text += len;
+    text += strspn(text, " ");
+  }
+}
+
+/* A name of the left column, with room for the text behind it. */
+static struct lines label(FILE *to, size_t width, const char *name) {
+  (void)fprintf(to, "  %s%*s", name, (int)(LABEL_WIDTH - hf_terminal_columns(hf_str_from(name))), "");
+  return (struct lines){to, LIST_AT, width, LIST_AT};
+}
+
+static void end_line(struct lines *lines) {
+  (void)fputc('\n', lines->to);
+}
+
+static void print_head(const struct hf_report_data *data, const struct hf_report_numbers *numbers, FILE *to) {
+  char since[HF_WHEN_TEXT_MAX], until[HF_WHEN_TEXT_MAX], calls[HF_REPORT_NUMBER_MAX], waiting[HF_REPORT_NUMBER_MAX];
+  (void)fprintf(to, "From %s to %s: %s calls, %zu tools, %zu servers.\n",
+                hf_when_print_short(data->since_ms, data->until_ms, since),
+                hf_when_print_short(data->until_ms, data->until_ms, until), hf_report_count_text(numbers->calls, calls),
+                data->tools.count, data->servers.count);
+  if (data->waiting)
+    (void)fprintf(to, "%s dead letters wait; `holdfast dlq list` shows them.\n",
+                  hf_report_count_text(data->waiting, waiting));
+}
+
+static void print_rate(FILE *to, const char *name, double alone, double with, double stood_in, bool any_stood_in) {
+  char left[HF_REPORT_NUMBER_MAX], right[HF_REPORT_NUMBER_MAX], last[HF_REPORT_NUMBER_MAX];
+  hf_report_rate_text(alone, left);
+  hf_report_rate_text(with, right);
+  hf_report_rate_text(stood_in, last);
+  (void)fprintf(to, "  %-28s%*s%s%*s%s", name, (int)(12 - hf_terminal_columns(hf_str_from(left))), "", left,
+                (int)(16 - hf_terminal_columns(hf_str_from(right))), "", right);
+  if (any_stood_in)
+    (void)fprintf(to, "%*s%s", (int)(18 - hf_terminal_columns(hf_str_from(last))), "", last);
+  (void)fputc('\n', to);
+}
+
+static void print_rates(const struct hf_report_numbers *numbers, FILE *to) {
+  const bool any = numbers->stood_in > 0;
+  (void)fprintf(to, "\nENDS WELL                         without   with Holdfast%s\n", any ? "   with stand-ins" : "");
+  print_rate(to, "one step", numbers->rate_alone, numbers->rate, numbers->rate_stood_in, any);
+  for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+    char name[HF_REPORT_NUMBER_MAX];
+    int n = snprintf(name, sizeof name, "%u steps in a row", chains[i]);
+    print_rate(to, n > 0 ? name : "", hf_report_chain(numbers->rate_alone, chains[i]),
+               hf_report_chain(numbers->rate, chains[i]), hf_report_chain(numbers->rate_stood_in, chains[i]), any);
+  }
+}
+
+static void print_losses(FILE *to, const char *name, const struct hf_report_losses *lost) {
+  char happened[HF_REPORT_NUMBER_MAX], put_right[HF_REPORT_NUMBER_MAX], rest[HF_REPORT_NUMBER_MAX];
+  (void)fprintf(to, "  %-28s%12s%16s%18s\n", name, hf_report_count_text(lost->happened, happened),
+                hf_report_count_text(lost->put_right, put_right),
+                hf_report_count_text(lost->happened - lost->put_right, rest));
+}
+
+static void print_classes(const struct hf_report_numbers *numbers, FILE *to) {
+  (void)fputs("\nWENT WRONG                       happened       put right     reached agent\n", to);
+  for (int i = 0; i < HF_REPORT_CLASS_COUNT; i++)
+    print_losses(to, hf_report_class_title((enum hf_report_class)i), &numbers->lost[i]);
+  print_losses(to, "all together", &numbers->all_lost);
+}
+
+struct listed {
+  const char *name;
+  uint64_t n;
+};
+
+/* The largest first: "timed_out 12, connection_lost 3". */
+static void print_list(FILE *to, size_t width, const char *name, struct listed *items, size_t count) {
+  struct lines lines = {0};
+  for (;;) {
+    size_t largest = 0;
+    for (size_t i = 1; i < count; i++)
+      if (items[i].n > items[largest].n)
+        largest = i;
+    if (count == 0 || items[largest].n == 0)
+      break;
+    if (lines.to)
+      (void)fputc(',', to);
+    else
+      lines = label(to, width, name);
+    char text[HF_REPORT_NUMBER_MAX];
+    put_words(&lines, items[largest].name);
+    put_words(&lines, hf_report_count_text(items[largest].n, text));
+    lines.at++; /* the comma */
+    items[largest].n = 0;
+  }
+  if (lines.to)
+    end_line(&lines);
+}
+
+static void print_faults(const struct hf_report_counts *counts, size_t width, FILE *to) {
+  struct listed ended[HF_FAULT_COUNT + HF_MISFIT_COUNT] = {{0}};
+  struct listed recovered[HF_FAULT_COUNT] = {{0}};
+  for (int i = 1; i < HF_FAULT_COUNT; i++) {
+    ended[i] = (struct listed){hf_fault_name((enum hf_fault)i), counts->ended[i]};
+    recovered[i] = (struct listed){hf_fault_name((enum hf_fault)i), counts->recovered[i]};
+  }
+  for (int i = 1; i < HF_MISFIT_COUNT; i++)
+    ended[HF_FAULT_COUNT + i] = (struct listed){hf_misfit_title((enum hf_misfit_kind)i), counts->misfit[i]};
+  print_list(to, width, "ended with", ended, HF_FAULT_COUNT + HF_MISFIT_COUNT);
+  print_list(to, width, "got over", recovered, HF_FAULT_COUNT);
+}
+
+static void print_corrections(const struct hf_report_counts *counts, size_t width, FILE *to) {
+  for (int i = 1; i < HF_CORRECTION_COUNT; i++) {
+    if (counts->asked[i] == 0 && counts->corrected[i] == 0)
+      continue;
+    char asked[HF_REPORT_NUMBER_MAX], helped[HF_REPORT_NUMBER_MAX];
+    struct lines lines = label(to, width, hf_correction_title((enum hf_correction)i));
+    put_words(&lines, hf_report_count_text(counts->asked[i], asked));
+    put_words(&lines, "times, helped");
+    put_words(&lines, hf_report_count_text(counts->corrected[i], helped));
+    end_line(&lines);
+  }
+}
+
+static void print_remedies(const struct hf_report_counts *counts, size_t width, FILE *to) {
+  struct listed ways[] = {
+      {"another attempt", counts->count[HF_COUNT_RETRIED]},
+      {"another provider", counts->count[HF_COUNT_FELL_BACK]},
+      {"repaired arguments", counts->count[HF_COUNT_REPAIRED]},
+      {"a status check", counts->count[HF_COUNT_CHECKED]},
+      {"the model's next try", counts->count[HF_COUNT_UNDONE_TRIES]},
+  };
+  struct listed stood_in[] = {
+      {"an earlier answer", counts->count[HF_COUNT_STALE]},
+      {"the default", counts->count[HF_COUNT_DEFAULTED]},
+  };
+  struct listed letters[] = {
+      {"written", counts->count[HF_COUNT_LETTERS]},
+      {"lost", counts->count[HF_COUNT_LETTERS_LOST]},
+  };
+  struct listed repairs[HF_REPAIR_KIND_COUNT];
+  for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
+    repairs[i] = (struct listed){hf_tally_repair_name((enum hf_repair_kind)i), counts->repair[i]};
+  (void)fputs("\nIN DETAIL\n", to);
+  print_faults(counts, width, to);
+  print_list(to, width, "put right by", ways, sizeof ways / sizeof ways[0]);
+  print_list(to, width, "repairs", repairs, HF_REPAIR_KIND_COUNT);
+  print_corrections(counts, width, to);
+  print_list(to, width, "stood in", stood_in, sizeof stood_in / sizeof stood_in[0]);
+  print_list(to, width, "dead letters", letters, sizeof letters / sizeof letters[0]);
+  if (counts->count[HF_COUNT_MAYBE]) {
+    char n[HF_REPORT_NUMBER_MAX];
+    struct lines lines = label(to, width, "may have run");
+    put_words(&lines, hf_report_count_text(counts->count[HF_COUNT_MAYBE], n));
+    put_words(&lines, "calls of tools that must not run twice");
+    end_line(&lines);
+  }
+}
+
+static void print_tokens_of(const struct hf_report_data *data, const char *name, enum hf_count count, FILE *to) {
+  char tokens[HF_REPORT_NUMBER_MAX], month[HF_REPORT_NUMBER_MAX], dollars[HF_REPORT_NUMBER_MAX];
+  const uint64_t n = data->all.count[count];
+  const double per_month = hf_report_per_month(data, n);
+  hf_report_dollars_text(hf_report_cost(data, per_month), dollars);
+  (void)fprintf(to, "  %-28s%12s%16s%*s%s\n", name, hf_report_large_text((double)n, tokens),
+                hf_report_large_text(per_month, month), (int)(18 - hf_terminal_columns(hf_str_from(dollars))), "",
+                dollars);
+}
+
+static void print_tokens(const struct hf_report_data *data, FILE *to) {
+  (void)fprintf(to, "\nTOKENS (estimated)                 so far         a month  at $%.2f/million\n", data->price);
+  print_tokens_of(data, "saved: failures not seen", HF_COUNT_TOKENS_SAVED, to);
+  print_tokens_of(data, "spent on failures", HF_COUNT_TOKENS_FAILED, to);
+  print_tokens_of(data, "of that, feedback", HF_COUNT_TOKENS_FEEDBACK, to);
+}
+
+static int print_tools(const struct hf_report_data *data, size_t width, FILE *to) {
+  static const struct hf_table_column columns[] = {
+      {"TOOL", false, true}, {"CALLS", true, false},         {"WITHOUT", true, false},
+      {"WITH", true, false}, {"REACHED AGENT", true, false}, {"95 % WITHIN", true, false},
+  };
+  struct hf_table table;
+  hf_table_init(&table, columns, sizeof columns / sizeof columns[0]);
+  for (size_t i = 0; i < data->tools.count && i < TOOLS_SHOWN; i++) {
+    const struct hf_report_tool *tool = data->tools.item[i];
+    struct hf_report_numbers numbers;
+    char text[HF_REPORT_NUMBER_MAX];
+    hf_report_numbers(&tool->counts, &numbers);
+    hf_table_addf(&table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, 80)),
+                  HF_STR_FMT(hf_terminal_cut(tool->tool, 80)));
+    hf_table_add(&table, hf_str_from(hf_report_count_text(numbers.calls, text)));
+    hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate_alone, text)));
+    hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate, text)));
+    hf_table_add(&table,
+                 hf_str_from(hf_report_count_text(numbers.all_lost.happened - numbers.all_lost.put_right, text)));
+    hf_table_add(&table, hf_str_from(hf_report_ms_text(hf_report_latency_ms(&tool->counts, 0.95), text)));
+  }
+  (void)fputc('\n', to);
+  int r = hf_table_print(&table, to, 0, width);
+  hf_table_deinit(&table);
+  if (data->tools.count > TOOLS_SHOWN)
+    (void)fprintf(to, "… and %zu more; --json and --html tell of all.\n", data->tools.count - TOOLS_SHOWN);
+  return r;
+}
+
+static void print_advice(const struct hf_report_data *data, size_t width, FILE *to) {
+  size_t shown = 0;
+  for (size_t i = 0; i < data->tools.count && shown < ADVISED; i++) {
+    const struct hf_report_tool *tool = data->tools.item[i];
+    struct hf_report_advice advice;
+    char n[HF_REPORT_NUMBER_MAX];
+    hf_report_advise(tool, &advice);
+    if (!advice.id)
+      continue;
+    if (shown++ == 0)
+      (void)fputs("\nMOST WORTH MENDING\n", to);
+    struct lines lines = {to, 2 * INDENT, width, INDENT};
+    (void)fprintf(to, "%*s", INDENT, "");
+    hf_terminal_print(to, hf_terminal_cut(tool->server, width / 2), false);
+    (void)fputs("__", to);
+    hf_terminal_print(to, hf_terminal_cut(tool->tool, width / 2), false);
+    (void)fprintf(to, "\n%*s", 2 * INDENT, "");
+    lines.at = lines.indent;
+    put_words(&lines, hf_report_count_text(advice.weight, n));
+    put_words(&lines, advice.why);
+    if (advice.at.ptr && advice.at.len) {
+      (void)fputs(" (", to);
+      hf_terminal_print(to, advice.at, false);
+      (void)fputc(')', to);
+      lines.at += 3 + hf_terminal_columns(advice.at);
+    }
+    (void)fputc('.', to);
+    lines.at++;
+    put_words(&lines, advice.fix);
+    end_line(&lines);
+  }
+}
+
+int hf_report_text(const struct hf_report_data *data, size_t width, FILE *to) {
+  struct hf_report_numbers numbers;
+  hf_report_numbers(&data->all, &numbers);
+  print_head(data, &numbers, to);
+  if (numbers.calls == 0)
+    return 0;
+  print_rates(&numbers, to);
+  print_classes(&numbers, to);
+  print_remedies(&data->all, width, to);
+  print_tokens(data, to);
+  int r = print_tools(data, width, to);
+  print_advice(data, width, to);
+  return r;
+}
