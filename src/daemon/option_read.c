@@ -489,7 +489,10 @@ static int read_entry(const struct hf_reader *reader, const struct hf_node *entr
       continue;
     if (hf_str_equal(hf_str_from(options[i].path), path))
       return hf_option_set(reader, &options[i], entry, targets);
-    is_group = is_group || (group.len && hf_str_starts(hf_str_from(options[i].path), group));
+    bool inside = group.len && hf_str_starts(hf_str_from(options[i].path), group);
+    if (inside && options[i].alone && entry->kind == HF_NODE_SCALAR)
+      return hf_option_set(reader, &options[i], entry, targets);
+    is_group = is_group || inside;
   }
   if (is_group && entry->kind == HF_NODE_NULL)
     return 0;

@@ -87,11 +87,21 @@ static const char *empty_value(enum hf_option_type type) {
   }
 }
 
-static bool split(const char *path, struct hf_str *ret_group, struct hf_str *ret_key) {
-  const char *dot = strchr(path, '.');
-  *ret_group = (struct hf_str){path, dot ? (size_t)(dot - path) : 0};
-  *ret_key = hf_str_from(dot ? dot + 1 : path);
+static bool split_str(struct hf_str path, struct hf_str *ret_group, struct hf_str *ret_key) {
+  const char *dot = memrchr(path.ptr, '.', path.len);
+  *ret_group = (struct hf_str){path.ptr, dot ? (size_t)(dot - path.ptr) : 0};
+  *ret_key = dot ? (struct hf_str){dot + 1, path.len - ret_group->len - 1} : path;
   return dot != NULL;
+}
+
+/* Into the group, which can be within another one, and what stands in it. */
+static bool split(const char *path, struct hf_str *ret_group, struct hf_str *ret_key) {
+  return split_str(hf_str_from(path), ret_group, ret_key);
+}
+
+/* Is `group` within `open`? A group within another one stands behind that one's own options. */
+static bool is_within(struct hf_str group, struct hf_str open) {
+  return open.len && hf_str_starts(group, open) && group.len > open.len && group.ptr[open.len] == '.';
 }
 
 /* What stands behind the key; NULL when there is nothing to be written without the writer's knowledge. */
@@ -145,11 +155,13 @@ static void put_section(struct hf_printer *out, const struct section *section) {
     struct hf_str key;
     bool grouped = split(options[i].path, &group, &key);
     if (!grouped || !hf_str_equal(group, open)) {
+      struct hf_str outer, name;
+      const int step = split_str(group, &outer, &name) ? 2 : 0;
       margin.sample = section->sample || (grouped && !shown_value(&options[i]));
-      margin.indent = section->sample ? 0 : section->indent;
-      margin.inside = section->sample ? section->indent : 0;
+      margin.indent = section->sample ? 0 : section->indent + step;
+      margin.inside = section->sample ? section->indent + step : 0;
       if (grouped)
-        put_group(out, &margin, group);
+        put_group(out, &margin, name);
     }
     open = group;
     struct margin line = margin;
@@ -305,11 +317,44 @@ static void schema_option(struct hf_json_writer *w, const struct hf_option *o, s
   hf_json_write_object_end(w);
 }
 
+/* May the group be a scalar, too? */
+static bool may_be_alone(struct hf_str group) {
+  size_t count;
+  const struct hf_option *options = hf_options(&count);
+  struct hf_str its, key;
+  for (size_t i = 0; i < count; i++)
+    if (options[i].alone && split(options[i].path, &its, &key) && hf_str_equal(its, group))
+      return true;
+  return false;
+}
+
+static void schema_group(struct hf_json_writer *w, struct hf_str group) {
+  struct hf_str outer, name;
+  (void)split_str(group, &outer, &name);
+  hf_json_write_key_str(w, name);
+  hf_json_write_object(w);
+  if (may_be_alone(group))
+    hf_json_write_member_raw(w, "type", HF_STR("[\"object\",\"string\"]"));
+  else
+    schema_type(w, "object");
+  hf_json_write_member_bool(w, "additionalProperties", false);
+  hf_json_write_key(w, "properties");
+  hf_json_write_object(w);
+}
+
+static void schema_groups_end(struct hf_json_writer *w, unsigned *io_levels) {
+  for (; *io_levels > 0; --*io_levels) {
+    hf_json_write_object_end(w);
+    hf_json_write_object_end(w);
+  }
+}
+
 /* The properties of some scopes, without the group `but`; groups become objects of their own. */
 static void schema_properties(struct hf_json_writer *w, unsigned scopes, struct hf_str but) {
   size_t count;
   const struct hf_option *options = hf_options(&count);
   struct hf_str open = {"", 0};
+  unsigned levels = 0;
   for (size_t i = 0; i < count; i++) {
     if (!(options[i].scope & scopes) || (options[i].type == HF_OPTION_BLOCK && options[i].scope == HF_SCOPE_TOP))
       continue;
@@ -319,26 +364,16 @@ static void schema_properties(struct hf_json_writer *w, unsigned scopes, struct 
     if (grouped && hf_str_equal(group, but))
       continue;
     if (!hf_str_equal(group, open)) {
-      if (open.len) {
-        hf_json_write_object_end(w);
-        hf_json_write_object_end(w);
-      }
-      if (grouped) {
-        hf_json_write_key_str(w, group);
-        hf_json_write_object(w);
-        schema_type(w, "object");
-        hf_json_write_member_bool(w, "additionalProperties", false);
-        hf_json_write_key(w, "properties");
-        hf_json_write_object(w);
-      }
+      if (!is_within(group, open))
+        schema_groups_end(w, &levels);
+      if (grouped)
+        schema_group(w, group);
+      levels += grouped;
       open = group;
     }
     schema_option(w, &options[i], key);
   }
-  if (open.len) {
-    hf_json_write_object_end(w);
-    hf_json_write_object_end(w);
-  }
+  schema_groups_end(w, &levels);
 }
 
 static void schema_definition(struct hf_json_writer *w, const char *name, unsigned scopes, const char *but, bool open) {

@@ -59,6 +59,7 @@ struct hf_option {
   const char *choices; /* "a|b|c" */
   bool fixed;          /* a change needs a restart */
   bool secret;         /* its values are shown nowhere */
+  bool alone;          /* a scalar in the place of its group is its value */
   const char *help;    /* one line; no full stop */
 };
 

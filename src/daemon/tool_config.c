@@ -234,6 +234,7 @@ static int add(const struct hf_reader *reader, const struct hf_node *node, const
     *entry = settings->tool_defaults;
     entry->server = server->name;
     entry->policy = server->policy;
+    entry->fit = server->fit;
     entry->pattern = hf_arena_copy(reader->arena, node->key);
     entry->source = hf_arena_copy(reader->arena, hf_str_from(where));
     int r = read_entry(&again, node, policies, where, entry);

@@ -1,5 +1,6 @@
 #include "gateway/arguments.h"
 
+#include "gateway/ask.h"
 #include "gateway/catalog.h"
 #include "gateway/correct.h"
 #include "gateway/example.h"
@@ -193,6 +194,17 @@ static bool may_repair(const struct hf_exchange *exchange) {
   return !exchange->replay && fit->validate == HF_CHECK_ENFORCE && fit->repair == HF_REPAIR_MODE_SAFE;
 }
 
+/* A model may know better, before they are refused. */
+static enum hf_stage_result ask(struct hf_exchange *exchange, struct hf_str raw, const struct finding *found) {
+  if (found->code != HF_ERR_INVALID || !found->schema || settings_of(exchange)->validate != HF_CHECK_ENFORCE)
+    return HF_STAGE_PASS;
+  struct hf_misfit misfit;
+  (void)explain(exchange, raw, found, &misfit);
+  const enum hf_stage_result result = hf_ask_begin(exchange, &misfit);
+  hf_misfit_deinit(&misfit);
+  return result;
+}
+
 enum hf_stage_result hf_arguments_before(struct hf_exchange *exchange) {
   struct hf_str raw = given(hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS));
   struct finding found = look(exchange, raw);
@@ -206,7 +218,8 @@ enum hf_stage_result hf_arguments_before(struct hf_exchange *exchange) {
     count(exchange, HF_FIT_REPAIRED);
     return HF_STAGE_PASS;
   }
-  return refuse(exchange, raw, &found);
+  const enum hf_stage_result result = ask(exchange, raw, &found);
+  return result == HF_STAGE_PASS ? refuse(exchange, raw, &found) : result;
 }
 
 /* What is wrong, and what would be right. */
@@ -220,7 +233,7 @@ static int append_text(struct hf_exchange *exchange, const struct hf_misfit *mis
     r = hf_feedback_reasons(misfit, gateway->settings->limits.feedback_tokens, out);
   if (r == 0 && example.len)
     r = hf_buf_printf(out, "\nThe least that fits: %.*s", HF_STR_FMT(example));
-  return r < 0 ? r : hf_buf_append_str(out, HF_STR("\nCorrect the arguments and call it again."));
+  return r;
 }
 
 /* For the count of the call. */

@@ -1,7 +1,6 @@
 #include "gateway/catalog.h"
 
 #include "base/alloc.h"
-#include "base/distance.h"
 #include "gateway/gateway.h"
 #include "gateway/route.h"
 #include "mcp/compose.h"
@@ -9,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { CATALOG_BYTES_MAX = 64 << 20, NEAR_MAX = 3, NEAR_LOOK_MAX = 1000, REF_NODES_MAX = 64 };
+enum { CATALOG_BYTES_MAX = 64 << 20, REF_NODES_MAX = 64, DESCRIBED_MAX = 16 << 10 };
 
 /* A list is not loaded again sooner than this for the sake of one unknown name. */
 #define RELIST_AFTER HF_SECONDS(2)
@@ -295,6 +294,8 @@ static void decide_tool(struct hf_target_tool *target, const struct hf_instance 
                         struct hf_str name) {
   const struct hf_tool_settings *tool = hf_settings_tool(instance->config, instance->settings->name, name);
   target->tool = tool ? tool : &instance->config->tool_defaults;
+  if (tool)
+    target->fit = &tool->fit;
   target->safety = item ? item->annotated : HF_SAFETY_UNSAFE;
   target->configured = tool && tool->has_safety;
   if (target->configured)
@@ -310,6 +311,7 @@ int hf_catalog_target(struct hf_exchange *exchange, struct hf_instance *instance
   struct hf_target_tool target = {
       .safety = HF_SAFETY_READ_ONLY, /* prompts, resources and completions only read */
       .policy = &instance->settings->policy,
+      .fit = &instance->settings->fit,
       .tool = &instance->config->tool_defaults,
       .transient_errors = &instance->settings->transient_errors,
       .listed = item != NULL || kind != HF_LIST_TOOLS,
@@ -497,68 +499,83 @@ int hf_catalog_resolve(struct hf_exchange *exchange) {
   return HF_ERR_NOTFOUND;
 }
 
-struct near {
-  struct hf_str name;
-  size_t distance;
-};
+/* What a tool of this instance would be called with: the entry that decides, else the server's and its annotations. */
+static void judge(const struct hf_instance *instance, const struct hf_item *item, struct hf_shown_tool *tool) {
+  const struct hf_tool_settings *entry = hf_settings_tool(instance->config, instance->settings->name, item->key);
+  enum hf_safety safety = entry && entry->has_safety ? entry->safety : item->annotated;
+  tool->only_reads = safety == HF_SAFETY_READ_ONLY;
+  tool->fit = entry ? &entry->fit : &instance->settings->fit;
+}
 
-static void keep_nearest(struct near near[NEAR_MAX], struct hf_str name, size_t distance) {
-  for (size_t i = 0; i < NEAR_MAX; i++) {
-    if (near[i].name.ptr && near[i].distance <= distance)
-      continue;
-    memmove(near + i + 1, near + i, (NEAR_MAX - 1 - i) * sizeof near[0]);
-    near[i] = (struct near){name, distance};
-    return;
+static bool visit_routes(struct hf_client *client, hf_catalog_visitor *visitor, void *ctx) {
+  const struct hf_settings *settings = client->gateway->settings;
+  bool go_on = true;
+  for (size_t i = 0; go_on && !client->server && i < settings->route_count; i++) {
+    const struct hf_route_settings *route = &settings->routes[i];
+    const struct hf_shown_tool tool = {
+        .shown = route->name, .own = route->name, .schema = route->input_schema, .fit = &route->tool.fit};
+    go_on = visitor(ctx, &tool);
   }
+  return go_on;
 }
 
-/* What stands behind the first "__": a caller that got the server's name in front wrong may still mean this tool. */
-static struct hf_str without_prefix(struct hf_str name) {
-  const char *at = memmem(name.ptr, name.len, "__", 2);
-  return at ? (struct hf_str){at + 2, name.len - (size_t)(at + 2 - name.ptr)} : (struct hf_str){NULL, 0};
-}
-
-static void consider(struct near near[NEAR_MAX], struct hf_str wanted, struct hf_str own, struct hf_str shown) {
-  const struct hf_str asked[] = {wanted, without_prefix(wanted)};
-  const struct hf_str names[] = {own, shown};
-  size_t best = SIZE_MAX;
-  for (size_t i = 0; i < 4; i++) {
-    struct hf_str text = asked[i / 2];
-    struct hf_str name = names[i % 2];
-    size_t most = text.len / 3 + 1;
-    size_t least = text.len > name.len ? text.len - name.len : name.len - text.len;
-    if (!text.len || least > most)
-      continue;
-    size_t d = hf_distance(text, name);
-    if (d <= most && d < best)
-      best = d;
-  }
-  if (best != SIZE_MAX)
-    keep_nearest(near, shown, best);
-}
-
-int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out) {
-  struct hf_client *client = exchange->client;
-  enum hf_list_kind kind = exchange->request.method == HF_METHOD_TOOLS_CALL ? HF_LIST_TOOLS : HF_LIST_PROMPTS;
-  struct near near[NEAR_MAX] = {0};
-  size_t looked_at = 0;
-  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+void hf_catalog_visit(struct hf_client *client, hf_catalog_visitor *visitor, void *ctx) {
+  bool go_on = visit_routes(client, visitor, ctx);
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server && go_on;
        server = hf_client_next_server(client, server)) {
     struct hf_instance *instance = hf_server_instance(server, client);
-    for (size_t i = 0; instance && i < instance->lists[kind].items.count && looked_at < NEAR_LOOK_MAX;
-         i++, looked_at++) {
-      struct hf_str own = instance->lists[kind].items.item[i].key;
+    const struct hf_items *items = instance ? &instance->lists[HF_LIST_TOOLS].items : NULL;
+    for (size_t i = 0; items && go_on && i < items->count; i++) {
+      const struct hf_item *item = &items->item[i];
       struct hf_name *name;
-      if (is_hidden(instance, kind, own))
+      struct hf_shown_tool tool = {.server = instance->settings->name,
+                                   .own = item->key,
+                                   .shown = item->key,
+                                   .schema = item->schema,
+                                   .raw = item->raw};
+      if (is_hidden(instance, HF_LIST_TOOLS, item->key))
         continue;
-      if (client->server)
-        consider(near, exchange->request.name, own, own);
-      else if (hf_names_add(names_of(client->gateway, kind), instance->settings->name, own, &name) == 0)
-        consider(near, exchange->request.name, own, name->exposed);
+      if (!client->server) {
+        if (hf_names_add(&client->gateway->tool_names, instance->settings->name, item->key, &name) < 0)
+          continue;
+        tool.shown = name->exposed;
+      }
+      judge(instance, item, &tool);
+      go_on = visitor(ctx, &tool);
     }
   }
-  int r = 0;
-  for (size_t i = 0; r == 0 && i < NEAR_MAX && near[i].name.ptr; i++)
-    r = hf_buf_printf(out, "%s'%.*s'", i ? ", " : "", HF_STR_FMT(near[i].name));
-  return r;
+}
+
+struct hf_str hf_catalog_description(const struct hf_shown_tool *tool) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  struct hf_json_scan scan;
+  struct hf_str text = {NULL, 0};
+  hf_json_scan_init(&scan, &options);
+  bool small = tool->raw.ptr && tool->raw.len <= DESCRIBED_MAX; /* others would hold up the loop, one by one */
+  if (small && hf_json_scan_feed(&scan, tool->raw.ptr, tool->raw.len, true) == 0) {
+    const struct hf_json_doc doc = hf_json_doc(tool->raw.ptr, &scan);
+    uint32_t node;
+    if (hf_json_member(&doc, 0, HF_STR("description"), &node) == 0 && hf_json_type(&doc, node) == HF_JSON_STRING)
+      text = hf_json_span(&doc, node);
+  }
+  hf_json_scan_deinit(&scan);
+  return text;
+}
+
+enum hf_missing hf_catalog_missing(const struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  struct hf_str shown = exchange->request.name, own = shown;
+  const struct hf_name *name = client->server ? NULL : hf_names_find(&client->gateway->tool_names, shown);
+  struct hf_server *server = client->server ? hf_client_next_server(client, NULL)
+                             : name         ? hf_gateway_server(client->gateway, name->server)
+                                            : find_by_prefix(client, HF_LIST_TOOLS, shown, &own);
+  if (name)
+    own = name->original;
+  const struct hf_instance *instance = server ? hf_server_instance(server, client) : NULL;
+  if (instance && is_hidden(instance, HF_LIST_TOOLS, own))
+    return HF_MISSING_HIDDEN;
+  if (client->server)
+    name = hf_names_find_pair(&client->gateway->tool_names, hf_str_from(client->server), shown);
+  return name ? HF_MISSING_VANISHED : HF_MISSING_UNKNOWN;
 }

@@ -27,9 +27,27 @@ const struct hf_item *hf_catalog_item(const struct hf_target_tool *target);
  * 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
 int hf_catalog_add_target(struct hf_exchange *exchange, const struct hf_target_tool *target);
 
-/* Appends up to three known names that are near the one asked for, as "'a', 'b'"; nothing if none is. In a long list
- * only the first names are looked at: the loop has others to serve. */
-int hf_catalog_near(struct hf_exchange *exchange, struct hf_buf *out);
+/* A tool or route in a client's sight. Borrowed. */
+struct hf_shown_tool {
+  struct hf_str shown;  /* as the client calls it */
+  struct hf_str own;    /* as its server does */
+  struct hf_str server; /* absent: it is a route */
+  struct hf_str schema; /* raw inputSchema, or absent */
+  struct hf_str raw;    /* its entry in the list, or absent */
+  bool only_reads;      /* as the configuration says, else its annotations */
+  const struct hf_fit_settings *fit;
+};
+
+/* Calls back for each until it returns false. Hidden ones are in nobody's sight. */
+typedef bool hf_catalog_visitor(void *ctx, const struct hf_shown_tool *tool);
+void hf_catalog_visit(struct hf_client *client, hf_catalog_visitor *visitor, void *ctx);
+
+/* A tool's description, raw with its quotes; absent if it has none. */
+struct hf_str hf_catalog_description(const struct hf_shown_tool *tool);
+
+/* Why the tool that was asked for was not found. */
+enum hf_missing { HF_MISSING_UNKNOWN, HF_MISSING_HIDDEN, HF_MISSING_VANISHED };
+enum hf_missing hf_catalog_missing(const struct hf_exchange *exchange);
 
 /* Enters the names of a list that was loaded, so that they are known before a client asks for the merged list. */
 void hf_catalog_learn(struct hf_instance *instance, enum hf_list_kind kind);

@@ -43,6 +43,7 @@ struct hf_target_tool {
   struct hf_param_headers headers;
   struct hf_str arguments; /* raw, what is sent to it in place of the caller's, once that is known */
   const struct hf_policy *policy;
+  const struct hf_fit_settings *fit;
   const struct hf_tool_settings *tool;     /* never NULL once there is an instance */
   const struct hf_route_provider *mapping; /* of a route, or NULL */
   const struct hf_strings *transient_errors;
@@ -98,6 +99,8 @@ struct hf_exchange {
   unsigned stage_next;
   struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
   const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
+  struct hf_str asked_name;          /* the name that the caller gave, if `request.name` is another now; in the arena */
+  const char *corrected;             /* who gave others ("corrected_by_client"); constant; NULL: nobody */
   struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */
   struct hf_str refusal;     /* what it is answered with once its letter is written; in the arena; absent: nothing is */
   enum hf_fault refused_for;
@@ -125,6 +128,7 @@ struct hf_exchange {
   const struct hf_message *response; /* of the newest attempt that brought one, while the call may pass it on */
   unsigned response_attempt;
   const struct hf_target_tool *response_target;
+  struct hf_str result_misfit;  /* what is wrong with it, if it does not fit its outputSchema; in the arena */
   struct hf_message kept;       /* holds it over turns of the loop */
   struct hf_check_call *check;  /* a status check under way */
   struct hf_str sent_arguments; /* those of the last attempt, if they were not the caller's own */

@@ -148,20 +148,22 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_map_init(&gateway->by_name, SERVERS_MAX);
   hf_map_init(&gateway->routes, ROUTES_KEPT_MAX);
   hf_map_init(&gateway->route_fits, ROUTE_FITS_MAX);
+  hf_map_init(&gateway->route_schemas, ROUTES_KEPT_MAX);
   hf_names_init(&gateway->tool_names, NAMES_MAX);
   hf_names_init(&gateway->prompt_names, NAMES_MAX);
   hf_metrics_init(&gateway->metrics);
+  hf_validator_init(&gateway->validator);
   hf_traces_init(&gateway->traces);
   hf_list_init(&gateway->replays);
   hf_job_init(&gateway->wake, wake_waiting);
   hf_job_init(&gateway->announce, announce_changes);
   hf_cache_init(&gateway->cache, settings->limits.cache_bytes, NULL);
   int r = hf_timer_init(loop, &gateway->drain_timer, drain_due);
+  if (r == 0)
+    r = hf_tally_init(&gateway->tally, loop);
   hf_keys_init(&gateway->keys, gateway);
   hf_corrections_init(&gateway->corrections);
   gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
-  if (r == 0)
-    r = hf_tally_init(&gateway->tally, loop);
   gateway->lost = hf_lost_calls_new();
   if (r == 0)
     r = gateway->flights && gateway->lost ? open_nobody(gateway) : HF_ERR_NOMEM;
@@ -199,15 +201,18 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_names_deinit(&gateway->prompt_names);
   hf_map_deinit(&gateway->routes);
   hf_map_deinit(&gateway->route_fits);
+  hf_route_forget_schemas(gateway);
+  hf_map_deinit(&gateway->route_schemas);
   hf_map_deinit(&gateway->by_name);
   hf_traces_deinit(&gateway->traces);
   hf_spare_deinit(&gateway->spare_exchanges);
   hf_cache_deinit(&gateway->cache);
+  hf_tally_deinit(&gateway->tally);
   hf_metrics_deinit(&gateway->metrics);
+  hf_validator_deinit(&gateway->validator);
   hf_free(gateway->database);
   hf_free(gateway->store_trouble);
   hf_settings_free(gateway->settings);
-  hf_tally_deinit(&gateway->tally);
   hf_free(gateway);
 }
 
@@ -399,6 +404,7 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
   hf_settings_free(gateway->settings);
   gateway->settings = settings;
   hf_cache_limit(&gateway->cache, settings->limits.cache_bytes);
+  hf_route_forget_schemas(gateway);
   hf_gateway_start(gateway);
   hf_route_check(gateway);
   mark_changed(gateway, NULL, (1U << HF_LIST_COUNT) - 1);

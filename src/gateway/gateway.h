@@ -22,6 +22,7 @@
 #include "gateway/tally.h"
 #include "gateway/traces.h"
 #include "gateway/upstream.h"
+#include "gateway/validator.h"
 #include "mcp/names.h"
 
 #include <stdint.h>
@@ -48,7 +49,8 @@ struct hf_gateway {
   struct hf_map by_name; /* to struct hf_server */
   struct hf_names tool_names;
   struct hf_names prompt_names;
-  struct hf_map routes;     /* what is remembered of each by its name: route.c */
+  struct hf_map routes;        /* what is remembered of each by its name: route.c */
+  struct hf_map route_schemas; /* likewise */
   struct hf_map route_fits; /* whether a provider fits: likewise */
   struct hf_list clients;
   size_t client_count;
@@ -72,9 +74,10 @@ struct hf_gateway {
   struct hf_list subscriptions;
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
+  struct hf_tally tally;
+  struct hf_validator validator;
   struct hf_traces traces;
   struct hf_spare spare_exchanges;
-  struct hf_tally tally;
   struct hf_list replays; /* of dead letters, under way */
   size_t calls;           /* in flight */
   size_t own_instances;

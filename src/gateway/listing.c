@@ -37,7 +37,10 @@ static void items_init(struct hf_items *items) {
   hf_map_init(&items->by_key, HF_LIST_ITEMS_MAX);
 }
 
-static void items_deinit(struct hf_items *items) {
+static void items_deinit(struct hf_items *items, struct hf_validator *validator) {
+  for (size_t i = 0; i < items->count; i++)
+    for (size_t side = 0; items->item[i].compiled && side < HF_SCHEMA_SIDES; side++)
+      hf_validator_forget(validator, &items->item[i].compiled[side]);
   hf_arena_deinit(&items->arena);
   hf_map_deinit(&items->by_key);
   hf_free(items->item);
@@ -45,6 +48,10 @@ static void items_deinit(struct hf_items *items) {
 }
 
 static void timed_out(struct hf_timer *timer);
+
+static struct hf_validator *validator_of(const struct hf_listing *listing) {
+  return &listing->instance->gateway->validator;
+}
 
 int hf_listing_init(struct hf_listing *listing, struct hf_instance *instance, enum hf_list_kind kind) {
   *listing = (struct hf_listing){.instance = instance, .kind = kind};
@@ -54,14 +61,29 @@ int hf_listing_init(struct hf_listing *listing, struct hf_instance *instance, en
 }
 
 void hf_listing_deinit(struct hf_listing *listing) {
-  items_deinit(&listing->items);
-  items_deinit(&listing->next);
+  items_deinit(&listing->items, validator_of(listing));
+  items_deinit(&listing->next, validator_of(listing));
   hf_timer_deinit(listing->instance->gateway->loop, &listing->timer);
 }
 
 const struct hf_item *hf_listing_find(const struct hf_listing *listing, struct hf_str key) {
   uintptr_t index = (uintptr_t)hf_map_get(&listing->items.by_key, key);
   return index ? &listing->items.item[index - 1] : NULL;
+}
+
+const struct hf_schema *hf_listing_schema(const struct hf_listing *listing, const struct hf_item *item,
+                                          enum hf_schema_side side) {
+  struct hf_error why;
+  struct hf_str text = side == HF_SCHEMA_INPUT ? item->schema : item->output_schema;
+  const struct hf_schema *schema =
+      item->compiled ? hf_validator_schema(validator_of(listing), &item->compiled[side], text, &why) : NULL;
+  if (!schema && item->compiled && why.code)
+    hf_log_event(listing->instance->gateway->loop->log, HF_LOG_WARN,
+                 "a schema cannot be used, and what it is for passes unchecked",
+                 HF_LOG_STR("server", listing->instance->settings->name), HF_LOG_STR("tool", item->key),
+                 HF_LOG_STR("schema", side == HF_SCHEMA_INPUT ? HF_STR("inputSchema") : HF_STR("outputSchema")),
+                 HF_LOG_STR("reason", hf_str_from(why.text)));
+  return schema;
 }
 
 static bool hint(const struct hf_json_doc *doc, uint32_t annotations, struct hf_str name, bool otherwise) {
@@ -155,6 +177,9 @@ static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, u
     item.annotated = annotated_safety(doc, node);
     item.schema = member_of_copy(doc, node, HF_STR("inputSchema"), item.raw);
     item.output_schema = member_of_copy(doc, node, HF_STR("outputSchema"), item.raw);
+    item.compiled = hf_arena_alloc(&items->arena, HF_SCHEMA_SIDES * sizeof *item.compiled);
+    if (!item.compiled)
+      return HF_ERR_NOMEM;
     r = read_headers(listing, &item);
     if (r < 0)
       return r;
@@ -204,16 +229,21 @@ static void finish(struct hf_listing *listing, bool good) {
   if (good) {
     changed = listing->state != HF_LISTING_KNOWN || listing->items.digest != listing->next.digest ||
               listing->items.count != listing->next.count;
-    items_deinit(&listing->items);
-    listing->items = listing->next;
-    items_init(&listing->next);
+    /* What is the same stays, with the schemas that are compiled. */
+    if (changed) {
+      items_deinit(&listing->items, validator_of(listing));
+      listing->items = listing->next;
+      items_init(&listing->next);
+    } else {
+      items_deinit(&listing->next, validator_of(listing));
+    }
     listing->state = HF_LISTING_KNOWN;
     hf_time ttl = listing->ttl_ms >= 0 ? hf_time_min(HF_MS(listing->ttl_ms), HF_SECONDS(86400)) : HF_TIME_NEVER;
     listing->fresh_until = ttl == HF_TIME_NEVER && !hf_instance_announces(instance, listing->kind)
                                ? hf_time_add(now, instance->config->limits.list_ttl)
                                : hf_time_add(now, ttl);
   } else {
-    items_deinit(&listing->next);
+    items_deinit(&listing->next, validator_of(listing));
     if (listing->state == HF_LISTING_NONE)
       listing->state = HF_LISTING_FAILED;
   }
@@ -329,6 +359,6 @@ void hf_listing_load(struct hf_listing *listing) {
 }
 
 void hf_listing_set_absent(struct hf_listing *listing) {
-  items_deinit(&listing->items);
+  items_deinit(&listing->items, validator_of(listing));
   listing->state = HF_LISTING_ABSENT;
 }

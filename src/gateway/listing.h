@@ -11,11 +11,14 @@
 #include "gateway/loop.h"
 #include "gateway/param_header.h"
 #include "gateway/upstream.h"
+#include "gateway/validator.h"
 #include "policy/classify.h"
 
 enum hf_list_kind { HF_LIST_TOOLS, HF_LIST_PROMPTS, HF_LIST_RESOURCES, HF_LIST_TEMPLATES, HF_LIST_COUNT };
 
 enum { HF_LIST_PAGES_MAX = 1000, HF_LIST_ITEMS_MAX = 10000, HF_LIST_BYTES_MAX = 64 << 20 };
+
+enum hf_schema_side { HF_SCHEMA_INPUT, HF_SCHEMA_OUTPUT, HF_SCHEMA_SIDES };
 
 struct hf_item {
   struct hf_str key;        /* its name or URI, unescaped */
@@ -24,6 +27,7 @@ struct hf_item {
   enum hf_safety annotated; /* of a tool: what its annotations say */
   struct hf_str schema;     /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
   struct hf_str output_schema;
+  struct hf_compiled *compiled; /* of a tool: both, by enum hf_schema_side */
   struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
 };
 
@@ -75,6 +79,11 @@ void hf_listing_set_absent(struct hf_listing *listing);
 
 /* NULL if it is not in the list. */
 const struct hf_item *hf_listing_find(const struct hf_listing *listing, struct hf_str key);
+
+/* The schema of a tool of the list, compiled; NULL if it has none, or none that can be used, which is logged once. Good
+ * as long as the item is. */
+const struct hf_schema *hf_listing_schema(const struct hf_listing *listing, const struct hf_item *item,
+                                          enum hf_schema_side side);
 
 /* The method that lists this kind, and the notification that announces a change of it. */
 enum hf_method hf_list_method(enum hf_list_kind kind);

@@ -1,11 +1,13 @@
 #include "gateway/live.h"
 
 #include "gateway/advice.h"
+#include "gateway/catalog.h"
 #include "gateway/flight.h"
 #include "gateway/key_place.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
 #include "gateway/relay.h"
+#include "gateway/result.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -83,6 +85,9 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
     event.done.evidence.matches_transient = matches_transient(live->target, response);
   } else if (hf_pipeline_is_pending(response)) {
     event.done.result = HF_ATTEMPT_PENDING;
+  } else if (hf_result_misfits(exchange, live->target, response)) {
+    event.done.result = HF_ATTEMPT_FAULT;
+    event.done.evidence.kind = HF_EVIDENCE_RESULT_MISFIT;
   } else if (hf_advice_is_unexpected(live->target, response)) {
     event.done.result = HF_ATTEMPT_FAULT;
     event.done.evidence.kind = HF_EVIDENCE_UNEXPECTED;
@@ -143,12 +148,33 @@ static int map_arguments(struct hf_exchange *exchange, const struct hf_target_to
   return r;
 }
 
+/* What a mapping makes of arguments that fit the route need not fit the provider's tool: that is for the configuration
+ * to mend, and another provider's may. Returns 0 or HF_ERR_INVALID. */
+static int check_mapped(struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str raw) {
+  struct hf_gateway *gateway = exchange->client->gateway;
+  const struct hf_item *item = hf_catalog_item(target);
+  if (!target->mapping || !target->mapping->arguments.ptr || target->fit->validate == HF_CHECK_OFF || !item)
+    return 0;
+  const struct hf_schema *schema = hf_listing_schema(&target->instance->lists[HF_LIST_TOOLS], item, HF_SCHEMA_INPUT);
+  bool deep;
+  if (!schema || hf_validator_check(&gateway->validator, schema, raw, HF_JSON_DEPTH, &deep) != HF_ERR_INVALID)
+    return 0;
+  hf_log_event(gateway->loop->log, HF_LOG_WARN, "what a route's mapping makes of arguments does not fit the tool",
+               HF_LOG_STR("route", exchange->route->name), HF_LOG_STR("server", target->instance->settings->name),
+               HF_LOG_STR("tool", target->name));
+  return target->fit->validate == HF_CHECK_ENFORCE ? HF_ERR_INVALID : 0;
+}
+
 /* Every attempt at a target sends the same. */
 static int make_arguments(struct hf_exchange *exchange, struct hf_target_tool *target, struct hf_str *ret_raw) {
   *ret_raw = target->arguments;
-  int r = ret_raw->ptr ? 0 : map_arguments(exchange, target, ret_raw);
-  if (r == 0 && !target->arguments.ptr)
+  if (ret_raw->ptr)
+    return 0;
+  int r = map_arguments(exchange, target, ret_raw);
+  if (r == 0)
     r = hf_key_put_argument(exchange, target, ret_raw);
+  if (r == 0)
+    r = check_mapped(exchange, target, *ret_raw);
   if (r == 0)
     target->arguments = *ret_raw;
   return r;
@@ -208,7 +234,9 @@ void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *ac
     return;
   }
   live->ref = NULL;
-  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED : HF_EVIDENCE_LOCAL_LIMIT);
+  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED
+                            : r == HF_ERR_INVALID   ? HF_EVIDENCE_MISFIT
+                                                    : HF_EVIDENCE_LOCAL_LIMIT);
 }
 
 void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *what) {

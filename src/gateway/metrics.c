@@ -208,8 +208,41 @@ static int write_letters(const struct hf_metrics *metrics, struct hf_buf *out) {
   return r;
 }
 
+static int write_fits(const char *name, const char *help, const uint64_t counts[HF_FIT_COUNT], struct hf_buf *out) {
+  static const char *const labels[] = {
+#define HF_FIT_LABEL(name, label) label,
+      HF_FIT_LIST(HF_FIT_LABEL)
+#undef HF_FIT_LABEL
+  };
+  int r = hf_buf_printf(out, "# HELP %s %s\n# TYPE %s counter\n", name, help, name);
+  for (int fit = 0; r == 0 && fit < HF_FIT_COUNT; fit++)
+    if (counts[fit])
+      r = hf_buf_printf(out, "%s{result=\"%s\"} %" PRIu64 "\n", name, labels[fit], counts[fit]);
+  return r;
+}
+
+static int write_repairs(const struct hf_metrics *metrics, struct hf_buf *out) {
+  static const char name[] = "holdfast_repairs_total";
+  int r = hf_buf_printf(out, "# HELP %s What was repaired in calls, by kind.\n# TYPE %s counter\n", name, name);
+  for (int kind = 0; r == 0 && kind < HF_REPAIR_KIND_COUNT; kind++)
+    if (metrics->repairs[kind])
+      r = hf_buf_printf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", name, hf_repair_name((enum hf_repair_kind)kind),
+                        metrics->repairs[kind]);
+  if (r == 0 && metrics->renames)
+    r = hf_buf_printf(out, "%s{kind=\"tool_name\"} %" PRIu64 "\n", name, metrics->renames);
+  return r;
+}
+
 int hf_metrics_write(const struct hf_metrics *metrics, struct hf_buf *out) {
   int r = write_counters(metrics, out);
+  if (r == 0)
+    r = write_fits("holdfast_arguments_total", "Arguments of calls, by how they fit the schema of their tool.",
+                   metrics->arguments, out);
+  if (r == 0)
+    r = write_fits("holdfast_results_total", "Results of tools that have an output schema, by how they fit it.",
+                   metrics->results, out);
+  if (r == 0)
+    r = write_repairs(metrics, out);
   if (r == 0)
     r = write_letters(metrics, out);
   for (size_t f = 0; r == 0 && f < sizeof families / sizeof families[0]; f++) {

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "policy/call.h"
+#include "schema/repair.h"
 
 #include <stdint.h>
 
@@ -34,10 +35,30 @@ enum hf_metric {
       HF_METRIC_COUNT
 };
 
+/* How a value and its schema went together. name, label */
+#define HF_FIT_LIST(X)                                                                                                 \
+  X(VALID, "valid")                                                                                                    \
+  X(REPAIRED, "repaired")                                                                                              \
+  X(CORRECTED, "corrected") /* by a model that was asked */                                                            \
+  X(WARNED, "warned")       /* it did not fit, and went on as the configuration says */                                \
+  X(REFUSED, "refused")                                                                                                \
+  X(UNVALIDATED, "unvalidated") /* nobody could tell: no schema that can be used, or a bound was hit */
+
+enum hf_fit {
+#define HF_FIT_ENUM(name, label) HF_FIT_##name,
+  HF_FIT_LIST(HF_FIT_ENUM)
+#undef HF_FIT_ENUM
+      HF_FIT_COUNT
+};
+
 struct hf_metrics {
   struct hf_map tools; /* "server\0tool" → struct tool_metrics, owned */
   uint64_t counters[HF_METRIC_COUNT];
   uint64_t letters[HF_FAULT_COUNT]; /* that were written, by what was wrong */
+  uint64_t arguments[HF_FIT_COUNT]; /* of calls */
+  uint64_t results[HF_FIT_COUNT];   /* of tools that have an output schema */
+  uint64_t repairs[HF_REPAIR_KIND_COUNT];
+  uint64_t renames; /* of tools */
 };
 
 void hf_metrics_init(struct hf_metrics *metrics);

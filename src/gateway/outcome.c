@@ -5,6 +5,7 @@
 #include "gateway/degrade.h"
 #include "gateway/gateway.h"
 #include "gateway/relay.h"
+#include "gateway/repaired.h"
 #include "gateway/trace.h"
 #include "mcp/compose.h"
 #include "json/write.h"
@@ -60,6 +61,10 @@ int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcom
     hf_json_write_member_str(&w, "deadLetterId", hf_str_from(exchange->letter_id));
   if (exchange->joined.ptr)
     hf_json_write_member_str(&w, "joined", exchange->joined);
+  if (hf_repaired(exchange)) {
+    hf_json_write_key(&w, "repairs");
+    hf_repaired_write(exchange, &w);
+  }
   hf_json_write_member_str(&w, "call", hf_outcome_call_id(exchange, id));
   hf_json_write_object_end(&w);
   return hf_json_write_finish(&w);
@@ -179,12 +184,26 @@ static int append_text(const struct hf_exchange *exchange, const struct hf_outco
                       (double)(outcome->retry_after + HF_SECONDS(1) - 1) / (double)HF_SECONDS(1));
   if (r == 0 && outcome->letter == HF_LETTER_WRITTEN)
     r = hf_buf_printf(out, " [dead letter %s]", exchange->letter_id);
+  if (r == 0 && hf_repaired(exchange)) {
+    r = hf_buf_append_str(out, HF_STR("\n"));
+    if (r == 0)
+      r = hf_repaired_text(exchange, out);
+    if (r == 0)
+      r = hf_buf_append_str(out, HF_STR("\n"));
+  }
   return r ? r : hf_buf_printf(out, " [call %.*s]", HF_STR_FMT(hf_outcome_call_id(exchange, id)));
 }
 
 /* Only of what failed, or would have: good calls are not read again. */
 static size_t tokens_of(struct hf_str text, bool wanted) {
   return wanted ? hf_tokens(text) : 0;
+}
+
+/* Who gave other arguments than the caller's is known by what the marker calls it. */
+static enum hf_correction corrected_by(const struct hf_exchange *exchange) {
+  if (!exchange->corrected || exchange->notes.corrected != HF_CORRECTION_NONE)
+    return exchange->notes.corrected;
+  return strstr(exchange->corrected, "client") ? HF_CORRECTION_CLIENT : HF_CORRECTION_MODEL;
 }
 
 static void tally(struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_str server,
@@ -195,6 +214,7 @@ static void tally(struct hf_exchange *exchange, const struct hf_outcome *outcome
   const enum hf_fault first = hf_trace_first_fault(exchange->trace);
   const bool failed = outcome->fault != HF_FAULT_NONE;
   const bool words = outcome->fault == HF_FAULT_TOOL_ERROR && exchange->response;
+  exchange->notes.corrected = corrected_by(exchange);
   const struct hf_tally_call call = {
       .server = server,
       .tool = target->listed ? tool : (struct hf_str){NULL, 0},

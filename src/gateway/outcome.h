@@ -5,7 +5,7 @@
 
 #include "gateway/exchange.h"
 
-enum { HF_OUTCOME_MARKER_MAX = 8192 };
+enum { HF_OUTCOME_MARKER_MAX = 128 << 10 }; /* repairs are most of it, if there are many */
 
 /* Appends the marker `_meta["dev.holdfast/outcome"]` of a call. Returns 0 or the buffer's error. */
 int hf_outcome_marker(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out);

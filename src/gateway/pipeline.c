@@ -1,6 +1,8 @@
 #include "gateway/pipeline.h"
 
 #include "gateway/advice.h"
+#include "gateway/arguments.h"
+#include "gateway/ask.h"
 #include "gateway/cached.h"
 #include "gateway/check.h"
 #include "gateway/flight.h"
@@ -11,6 +13,8 @@
 #include "gateway/lost.h"
 #include "gateway/outcome.h"
 #include "gateway/relay.h"
+#include "gateway/repaired.h"
+#include "gateway/result.h"
 #include "gateway/stage.h"
 #include "gateway/subscription.h"
 #include "gateway/trace.h"
@@ -22,6 +26,8 @@ enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16 };
 
 /* In their order on the way to the server. */
 static const struct hf_stage_row stages[] = {
+    {hf_ask_before, NULL, hf_ask_left},
+    {hf_arguments_before, NULL, NULL},
     {hf_key_before, hf_key_landed, NULL},
     {hf_cached_before, hf_cached_landed, NULL},
     {hf_lost_before, hf_lost_landed, NULL},
@@ -123,6 +129,8 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message
   hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
   struct hf_str absent = {NULL, 0};
   bool marked = exchange->request.method == HF_METHOD_TOOLS_CALL && hf_outcome_marker(exchange, outcome, &marker) == 0;
+  struct hf_message amended;
+  response = hf_repaired_amend(exchange, response, &amended);
   struct hf_pieces text;
   hf_pieces_init(&text);
   int r = hf_relay_response(exchange, response, marked ? hf_buf_str(&marker) : absent, &text);
@@ -137,6 +145,7 @@ static void pass_answer_on(struct hf_exchange *exchange, const struct hf_message
     hf_outcome_answer_failure(exchange, &failed);
   }
   hf_pieces_deinit(&text);
+  hf_message_deinit(&amended);
   hf_buf_deinit(&marker);
 }
 
@@ -186,9 +195,12 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
                   outcome->end != HF_CALL_END_CHECKED;
   struct hf_message made = {0};
   struct hf_outcome told = *outcome;
-  const struct hf_message *response =
-      answered ? map_result(exchange->response_target, exchange->response, &made) : NULL;
-  if (answered && !response)
+  const struct hf_message *response = NULL;
+  if (answered && outcome->fault == HF_FAULT_RESULT_MISFIT)
+    response = hf_result_tell(exchange, exchange->response, &made) == 0 ? &made : NULL;
+  else if (answered)
+    response = map_result(exchange->response_target, exchange->response, &made);
+  if (answered && !response && outcome->fault == HF_FAULT_NONE)
     told.fault = HF_FAULT_BAD_REPLY; /* it ran, and what it said cannot be put as the route promises */
   tell_stages(exchange, response, &told);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;

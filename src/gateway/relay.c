@@ -1,6 +1,7 @@
 #include "gateway/relay.h"
 
 #include "base/alloc.h"
+#include "gateway/ask.h"
 #include "gateway/key_place.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
@@ -37,7 +38,7 @@ static int rename_target(struct hf_rewrite *rewrite, const struct hf_exchange *e
     return 0;
   if (request->method == HF_METHOD_COMPLETE)
     return replace_ref_name(rewrite, exchange);
-  if (request->name.ptr && !hf_str_equal(request->name, exchange->target->name))
+  if (request->name.ptr && (exchange->asked_name.ptr || !hf_str_equal(request->name, exchange->target->name)))
     hf_rewrite_set_name(rewrite, exchange->target->name);
   return 0;
 }
@@ -104,6 +105,7 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
   if (r == 0)
     r = replace_arguments(&rewrite, exchange, arguments);
   cross_eras(&rewrite, exchange);
+  hf_ask_strip(exchange, &rewrite);
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));
   hf_rewrite_set_progress_token(&rewrite, raw);

@@ -1,5 +1,6 @@
 #include "gateway/route.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "gateway/catalog.h"
 #include "gateway/gateway.h"
@@ -241,6 +242,88 @@ void hf_route_list(struct hf_client *client, struct hf_json_writer *w) {
   }
 }
 
+/* The compiled schemas of a route. */
+struct schemas {
+  const struct hf_route_settings *route; /* whose they are: another one of that name has others */
+  uint64_t digest;                       /* of the list that the input's is derived from; 0: from none */
+  struct hf_compiled compiled[HF_SCHEMA_SIDES];
+};
+
+static void forget_schemas(struct hf_gateway *gateway, struct schemas *schemas) {
+  for (size_t side = 0; side < HF_SCHEMA_SIDES; side++)
+    hf_validator_forget(&gateway->validator, &schemas->compiled[side]);
+}
+
+void hf_route_forget_schemas(struct hf_gateway *gateway) {
+  for (size_t i = 0; i < gateway->route_schemas.len; i++) {
+    forget_schemas(gateway, gateway->route_schemas.entries[i].value);
+    hf_free(gateway->route_schemas.entries[i].value);
+  }
+  size_t max = gateway->route_schemas.max;
+  hf_map_deinit(&gateway->route_schemas);
+  hf_map_init(&gateway->route_schemas, max);
+}
+
+static struct schemas *schemas_of(struct hf_gateway *gateway, const struct hf_route_settings *route, uint64_t digest) {
+  struct schemas *schemas = hf_map_get(&gateway->route_schemas, route->name);
+  if (!schemas) {
+    schemas = hf_calloc(1, sizeof *schemas);
+    if (!schemas || hf_map_put(&gateway->route_schemas, route->name, schemas) < 0) {
+      hf_free(schemas);
+      return NULL;
+    }
+  }
+  bool derives_anew = digest && schemas->digest != digest;
+  if (schemas->route != route || derives_anew)
+    forget_schemas(gateway, schemas);
+  schemas->route = route;
+  if (digest)
+    schemas->digest = digest;
+  return schemas;
+}
+
+static const struct hf_schema *compile(struct hf_gateway *gateway, const struct hf_route_settings *route,
+                                       struct hf_compiled *compiled, struct hf_str text) {
+  struct hf_error why;
+  const struct hf_schema *schema = hf_validator_schema(&gateway->validator, compiled, text, &why);
+  if (!schema && why.code)
+    hf_log_event(gateway->loop->log, HF_LOG_WARN, "a schema cannot be used, and what it is for passes unchecked",
+                 HF_LOG_STR("route", route->name), HF_LOG_STR("reason", hf_str_from(why.text)));
+  return schema;
+}
+
+/* Of a mapping that renames: derived from the provider's schema as it is now. */
+static const struct hf_schema *derived_schema(struct hf_gateway *gateway, const struct hf_route_settings *route,
+                                              struct schemas *schemas, const struct hf_item *item) {
+  struct hf_compiled *compiled = &schemas->compiled[HF_SCHEMA_INPUT];
+  struct hf_buf text;
+  hf_buf_init(&text, SCHEMA_BYTES_MAX);
+  if (!compiled->tried && write_schema(route, item, &text) == 0)
+    (void)compile(gateway, route, compiled, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return compiled->schema;
+}
+
+const struct hf_schema *hf_route_schema(struct hf_client *client, const struct hf_route_settings *route,
+                                        enum hf_schema_side side) {
+  struct hf_gateway *gateway = client->gateway;
+  struct hf_str own = side == HF_SCHEMA_INPUT ? route->input_schema : route->output_schema;
+  struct hf_instance *instance = NULL;
+  const struct hf_item *item = NULL;
+  if (!own.ptr && side == HF_SCHEMA_INPUT)
+    item = item_of(client, &route->providers[0], &instance);
+  if (item && !route->providers[0].arguments.ptr)
+    return hf_listing_schema(&instance->lists[HF_LIST_TOOLS], item, HF_SCHEMA_INPUT);
+  if (!own.ptr && !item)
+    return NULL;
+  uint64_t digest = item ? instance->lists[HF_LIST_TOOLS].items.digest : 0;
+  struct schemas *schemas = schemas_of(gateway, route, digest);
+  if (!schemas)
+    return NULL;
+  return item ? derived_schema(gateway, route, schemas, item)
+              : compile(gateway, route, &schemas->compiled[side], own);
+}
+
 static void warn(struct hf_gateway *gateway, const struct hf_route_settings *route,
                  const struct hf_route_provider *provider, const char *why) {
   struct hf_str absent = {NULL, 0};
@@ -462,6 +545,7 @@ int hf_route_add_standbys(struct hf_exchange *exchange) {
     target.safety = first.safety;
     target.configured = first.configured;
     target.tool = first.tool;
+    target.fit = first.fit;
     target.policy = first.policy;
     target.listed = first.listed;
     target.server = first.server;

@@ -21,6 +21,14 @@ int hf_route_add_standbys(struct hf_exchange *exchange);
 /* Appends the routes to a list of tools. */
 void hf_route_list(struct hf_client *client, struct hf_json_writer *w);
 
+/* The schema of what the route takes or gives, compiled: its own, or the one that its first provider's tool makes for
+ * it (as a list shows it). NULL: it has none, or none that can be used, which is logged once. */
+const struct hf_schema *hf_route_schema(struct hf_client *client, const struct hf_route_settings *route,
+                                        enum hf_schema_side side);
+
+/* The settings that the schemas are from go, or the gateway does. */
+void hf_route_forget_schemas(struct hf_gateway *gateway);
+
 /* Holds the routes against the schemas of their providers, as far as these are known, and logs what doesn't fit: when a
  * list of tools has come. */
 void hf_route_check(struct hf_gateway *gateway);

@@ -6,6 +6,7 @@
 #include "gateway/exchange.h"
 #include "gateway/flight.h"
 #include "gateway/greeting.h"
+#include "gateway/near.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
@@ -165,32 +166,33 @@ static void set_level(struct hf_exchange *exchange) {
   answer_empty(exchange);
 }
 
-static struct hf_str known_or(const struct hf_buf *near, struct hf_str otherwise) {
-  return near->len ? hf_buf_str(near) : otherwise;
+static void refuse_unknown_tool(struct hf_exchange *exchange) {
+  struct hf_str name = exchange->request.name;
+  struct hf_buf text;
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  if (hf_near_tell(exchange, &text) < 0) {
+    hf_buf_reset(&text, ERROR_TEXT_MAX);
+    (void)hf_buf_append_str(&text, HF_STR("There is no such tool. Nothing was executed."));
+  }
+  exchange->notes.misfit = HF_MISFIT_TOOL;
+  const char *line = text.len ? memchr(text.data, '\n', text.len) : NULL;
+  const struct hf_correct_refusal refusal = {
+      .fault = HF_FAULT_UNKNOWN_TOOL,
+      .text = hf_buf_str(&text),
+      .reason = {text.data, line ? (size_t)(line - text.data) : text.len},
+      .error = hf_map_hash(name.ptr, name.len),
+  };
+  hf_correct_refuse(exchange, &refusal);
+  hf_buf_deinit(&text);
 }
 
 static void answer_unknown(struct hf_exchange *exchange) {
-  enum hf_method method = exchange->request.method;
-  struct hf_buf near, text;
-  hf_buf_init(&near, ERROR_TEXT_MAX / 2);
+  struct hf_buf text;
   hf_buf_init(&text, ERROR_TEXT_MAX);
   struct hf_str name = exchange->request.name.ptr ? exchange->request.name : exchange->request.uri;
   if (name.len > 256)
     name.len = 256;
-  if (method == HF_METHOD_TOOLS_CALL) {
-    if (hf_catalog_near(exchange, &near) < 0)
-      hf_buf_reset(&near, 0);
-    (void)hf_buf_printf(&text, "There is no tool '%.*s'. Nothing was executed. %s%.*s%s", HF_STR_FMT(name),
-                        near.len ? "Did you mean " : "",
-                        HF_STR_FMT(known_or(&near, HF_STR("Use a tool from the "
-                                                          "current list."))),
-                        near.len ? "?" : "");
-    const struct hf_correct_refusal refusal = {.fault = HF_FAULT_UNKNOWN_TOOL,
-                                               .text = hf_buf_str(&text),
-                                               .reason = (struct hf_str){text.data, text.len < 256 ? text.len : 256},
-                                               .error = hf_map_hash(name.ptr, name.len)};
-    hf_correct_refuse(exchange, &refusal);
-  } else if (exchange->request.uri.ptr) {
+  if (exchange->request.uri.ptr) {
     (void)hf_buf_printf(&text, "no server here has the resource '%.*s'", HF_STR_FMT(name));
     int code = exchange->era == HF_ERA_MODERN ? HF_RPC_INVALID_PARAMS : HF_RPC_RESOURCE_NOT_FOUND;
     hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, code, hf_buf_str(&text));
@@ -201,7 +203,6 @@ static void answer_unknown(struct hf_exchange *exchange) {
       (void)hf_buf_append_str(&text, HF_STR("no server here has what 'params.ref' names"));
     hf_outcome_answer_refusal(exchange, HF_FAULT_UNKNOWN_TOOL, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
   }
-  hf_buf_deinit(&near);
   hf_buf_deinit(&text);
 }
 
@@ -259,14 +260,19 @@ static void answer_disabled(struct hf_exchange *exchange) {
 }
 
 static void route(struct hf_exchange *exchange) {
+  const bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
   int r = hf_catalog_resolve(exchange);
+  if (r == HF_ERR_NOTFOUND && is_call && hf_near_correct(exchange))
+    r = hf_catalog_resolve(exchange);
   if (r == HF_ERR_AGAIN) {
     hf_time most = exchange->client->gateway->settings->limits.list_wait;
     hf_exchange_wait(exchange, exchange->could_go ? hf_time_min(most, HF_ROUTE_WAIT) : most, route);
     return;
   }
   hf_exchange_go_on(exchange);
-  if (r == HF_ERR_NOTFOUND) {
+  if (r == HF_ERR_NOTFOUND && is_call) {
+    refuse_unknown_tool(exchange);
+  } else if (r == HF_ERR_NOTFOUND) {
     answer_unknown(exchange);
   } else if (r == HF_ERR_INVALID) {
     hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'params.ref' must name a prompt or a resource"),

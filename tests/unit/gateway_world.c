@@ -161,6 +161,9 @@ struct hf_settings *world_settings(const struct fake_server *servers, size_t cou
                                         .calls = 100,
                                         .calls_per_client = 50,
                                         .session_upstreams = 4,
+                                        .argument_bytes = 16 << 20,
+                                        .argument_depth = 64,
+                                        .feedback_tokens = 400,
                                         .list_wait = HF_SECONDS(3),
                                         .list_ttl = HF_SECONDS(60),
                                         .drain = HF_SECONDS(5)};

@@ -144,8 +144,8 @@ static void gateway__an_invented_tool_is_answered_with_near_names_and_is_not_cal
   struct bed bed;
   bed_open(&bed, NULL);
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
-  assert_non_null(strstr(bed.reply.answer, "There is no tool 'files__raed'. Nothing was executed. Did you mean "
-                                           "'files__read'"));
+  assert_non_null(strstr(bed.reply.answer, "There is no tool \\\"files__raed\\\". Nothing was executed. Did you mean one "
+                                           "of these?\\n- \\\"files__read\\\""));
   assert_non_null(strstr(bed.reply.answer, "\"isError\":true"));
   assert_non_null(strstr(bed.reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
   assert_int_equal(count_sent(world_upstream(&bed.world, "files"), HF_METHOD_TOOLS_CALL), 0);
@@ -180,10 +180,10 @@ static void gateway__a_name_with_a_wrong_prefix_is_near_the_right_one(void **sta
     const char *name;
     const char *near;
   } rows[] = {
-      {NULL, "read", "Did you mean 'files__read'"},
-      {NULL, "other__web", "Did you mean 'search__web'"},
-      {NULL, "files__files__charge", "Did you mean 'files__charge'"},
-      {"files", "files__read", "Did you mean 'read'"},
+      {NULL, "read", "of these?\\n- \\\"files__read\\\""},
+      {NULL, "other__web", "of these?\\n- \\\"search__web\\\""},
+      {NULL, "files__files__charge", "of these?\\n- \\\"files__charge\\\""},
+      {"files", "files__read", "of these?\\n- \\\"read\\\""},
       {"files", "zzzzzzzzzz", "Use a tool from the current list."},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -807,7 +807,8 @@ static void gateway__a_hidden_tool_is_neither_listed_nor_called(void **state) {
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
   assert_null(strstr(bed.reply.answer, "charge"));
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
-  assert_non_null(strstr(bed.reply.answer, "There is no tool 'charge'"));
+  assert_non_null(strstr(bed.reply.answer, "The tool \\\"charge\\\" is not offered here: the person who runs the "
+                                           "gateway has hidden it. Nothing was executed."));
   bed_close(&bed);
 }
 
