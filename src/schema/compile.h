@@ -4,7 +4,10 @@
 
 #include "schema/resource.h"
 
-enum { HF_SCHEMA_PATTERNS_MAX = 1024 };
+enum {
+  HF_SCHEMA_PATTERNS_MAX = 1024,
+  HF_SCHEMA_PATTERN_MEMORY_MAX = 256 << 10, /* bytes of all compiled patterns, which bounds the time they take */
+};
 
 struct hf_compiler {
   struct hf_schema *schema;

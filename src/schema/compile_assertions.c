@@ -188,6 +188,9 @@ int hf_compile_regex(struct hf_compiler *c, uint32_t node, uint32_t *ret_regex) 
     hf_regex_free(regex);
     return hf_error_set(c->reterr, HF_ERR_NOMEM, "out of memory");
   }
+  c->schema->regex_bytes += hf_regex_size(regex);
+  if (c->schema->regex_bytes > HF_SCHEMA_PATTERN_MEMORY_MAX)
+    return hf_compile_complain(c, HF_ERR_LIMIT, node, "makes the patterns too large");
   *ret_regex = c->schema->regexes.count - 1;
   return 0;
 }

@@ -88,9 +88,8 @@ size_t hf_schema_size(const struct hf_schema *schema) {
   SIZE(scopes);
   SIZE(dynamics);
 #undef SIZE
-  for (uint32_t i = 0; i < s->regexes.count; i++)
-    size += 1024;
-  return size + s->names.entry_cap * sizeof *s->names.entries + s->names.slot_cap * sizeof *s->names.slots;
+  return size + s->regex_bytes + s->names.entry_cap * sizeof *s->names.entries +
+         s->names.slot_cap * sizeof *s->names.slots;
 }
 
 const struct hf_json_doc *hf_schema_doc(const struct hf_schema *schema) {

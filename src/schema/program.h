@@ -149,6 +149,7 @@ struct hf_schema {
   HF_VEC(struct hf_number) numbers;
   HF_VEC(struct hf_enum) enums;
   HF_VEC(struct hf_regex *) regexes; /* owned */
+  size_t regex_bytes;
   HF_VEC(hf_format_check) formats;
   HF_VEC(struct hf_object) objects;
   HF_VEC(struct hf_pattern_sub) patterns;

@@ -8,7 +8,7 @@
 
 enum {
   LOADING_MAX = 4,
-  INDEX_FROM = 16, /* members from which on an object is searched by hash */
+  INDEX_FROM = 16, /* children from which on a container is searched by hash */
   POINTER_SHOWN_MAX = 200
 };
 
@@ -317,7 +317,7 @@ static int read_document(struct hf_resources *resources, struct hf_str text, boo
     return out_of_memory(resources);
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_depth = HF_SCHEMA_NESTING_MAX;
-  options.max_nodes = resources->options->max_nodes * 2;
+  options.max_nodes = resources->options->max_nodes * 4;
   hf_json_scan_init(&document->scan, &options);
   document->text = owned ? hf_strndup(text.ptr, text.len) : NULL;
   const char *base = owned ? document->text : text.ptr;
@@ -405,39 +405,49 @@ struct hf_resource *hf_source_resource(const struct hf_source *source, uint32_t 
   return resource;
 }
 
-/* The members of a large object by hash, so that many references into one `$defs` do not each walk over it. */
-static int index_members(struct hf_resources *resources, struct hf_source *source, uint32_t object,
-                         const struct hf_member_table **ret_table) {
+/* What an item of an object or array is called in a JSON Pointer. */
+static int name_child(struct hf_resources *resources, const struct hf_json_doc *doc, bool object, uint32_t key,
+                      uint32_t ordinal, struct hf_str *ret_name) {
+  if (object)
+    return hf_json_string(doc, key, &resources->arena, ret_name);
+  char digits[HF_DECIMAL_MAX];
+  *ret_name = hf_arena_copy(&resources->arena, hf_str_decimal(ordinal, digits));
+  return ret_name->ptr ? 0 : HF_ERR_NOMEM;
+}
+
+/* What is in a large object or array by hash, so that many references into it do not each walk over it. */
+static int index_children(struct hf_resources *resources, struct hf_source *source, uint32_t container,
+                          const struct hf_member_table **ret_table) {
   const struct hf_json_doc *doc = &source->document->doc;
   if (!source->tables)
     source->tables = hf_calloc(doc->count, sizeof *source->tables);
   if (!source->tables)
     return HF_ERR_NOMEM;
-  if (source->tables[object] == 0) {
+  if (source->tables[container] == 0) {
     struct hf_member_table table;
-    int r = hf_member_names_begin(&resources->names, doc->nodes[object].count, &table);
-    struct hf_json_iter iter = hf_json_iter(doc, object);
-    uint32_t key, value;
-    while (r == 0 && hf_json_next(doc, &iter, &key, &value)) {
+    int r = hf_member_names_begin(&resources->names, doc->nodes[container].count, &table);
+    struct hf_json_iter iter = hf_json_iter(doc, container);
+    uint32_t key = HF_JSON_NONE, value;
+    for (uint32_t i = 0; r == 0 && hf_json_next(doc, &iter, &key, &value); i++) {
       struct hf_str name;
-      r = hf_json_string(doc, key, &resources->arena, &name);
+      r = name_child(resources, doc, iter.object, key, i, &name);
       if (r == 0)
         hf_member_names_add(&resources->names, &table, name)->value = value;
     }
     if (r < 0 || !hf_vec_push(&resources->tables, table))
       return HF_ERR_NOMEM;
-    source->tables[object] = resources->tables.count;
+    source->tables[container] = resources->tables.count;
   }
-  *ret_table = &resources->tables.at[source->tables[object] - 1];
+  *ret_table = &resources->tables.at[source->tables[container] - 1];
   return 0;
 }
 
 static int step(struct hf_resources *resources, struct hf_source *source, struct hf_str name, uint32_t *io_node) {
   const struct hf_json_doc *doc = &source->document->doc;
-  if (hf_json_type(doc, *io_node) != HF_JSON_OBJECT || doc->nodes[*io_node].count < INDEX_FROM)
+  if (doc->nodes[*io_node].count < INDEX_FROM)
     return hf_json_step(doc, *io_node, name, io_node);
   const struct hf_member_table *table;
-  int r = index_members(resources, source, *io_node, &table);
+  int r = index_children(resources, source, *io_node, &table);
   if (r < 0)
     return r;
   const struct hf_member_name *found = hf_member_names_find(&resources->names, table, name);
@@ -495,8 +505,7 @@ int hf_resources_resolve(struct hf_resources *resources, struct hf_resource *bas
     r = hf_uri_resolve(base->uri, name, &resources->uri);
     if (r < 0)
       return hf_error_set(resources->reterr, r, "a reference is too long for a URI");
-    struct hf_str uri = hf_arena_copy(&resources->arena, hf_buf_str(&resources->uri));
-    r = uri.ptr ? hf_resources_find(resources, uri, &target.resource) : out_of_memory(resources);
+    r = hf_resources_find(resources, hf_buf_str(&resources->uri), &target.resource);
     if (r < 0 && r != HF_ERR_NOTFOUND)
       return r; /* told */
   }

@@ -10,7 +10,7 @@
 #include "schema/program.h"
 
 enum {
-  HF_URI_BYTES_MAX = 2048,
+  HF_URI_BYTES_MAX = 1024,
   HF_SCHEMA_NESTING_MAX = 256, /* of a schema's text */
   HF_RESOURCE_MEMORY_MAX = 16 << 20,
 };
@@ -37,7 +37,7 @@ struct hf_source {
   struct hf_document *document;
   uint32_t index;                         /* of the document in the program */
   uint32_t *subs;                         /* subschema of each node, counted from 1. Owned */
-  uint32_t *tables;                       /* index of the members of each large object, counted from 1. Owned or NULL */
+  uint32_t *tables;                       /* index of what is in each large container, counted from 1. Owned or NULL */
   HF_VEC(struct hf_resource *) resources; /* in the order of their nodes */
 };
 
@@ -48,7 +48,7 @@ struct hf_resources {
   struct hf_arena arena;
   struct hf_map by_uri;         /* to hf_resource */
   struct hf_map anchors;        /* resource and name to hf_anchor */
-  struct hf_member_names names; /* members of large objects */
+  struct hf_member_names names; /* what is in large containers */
   HF_VEC(struct hf_member_table) tables;
   HF_VEC(struct hf_source *) sources;
   struct hf_buf uri; /* scratch */

@@ -19,11 +19,9 @@ static struct hf_str until(struct hf_str s, size_t len) {
   return (struct hf_str){s.ptr, len};
 }
 
-static size_t find_any(struct hf_str s, const char *bytes) {
-  size_t at = 0;
-  while (at < s.len && !strchr(bytes, s.ptr[at]))
-    at++;
-  return at;
+static size_t find(struct hf_str s, char byte) {
+  const char *at = s.len ? memchr(s.ptr, byte, s.len) : NULL;
+  return at ? (size_t)(at - s.ptr) : s.len;
 }
 
 void hf_uri_split(struct hf_str uri, struct hf_str *ret_resource, struct hf_str *ret_fragment) {
@@ -46,19 +44,19 @@ static bool is_scheme(struct hf_str s) {
 
 static struct parts split(struct hf_str uri) {
   struct parts p = {ABSENT, ABSENT, uri, ABSENT};
-  size_t colon = find_any(p.path, ":/?");
-  if (colon < p.path.len && p.path.ptr[colon] == ':' && is_scheme(until(p.path, colon))) {
+  size_t colon = find(p.path, ':');
+  if (colon < p.path.len && is_scheme(until(p.path, colon))) {
     p.scheme = until(p.path, colon);
     p.path = from(p.path, colon + 1);
   }
-  size_t question = find_any(p.path, "?");
+  size_t question = find(p.path, '?');
   if (question < p.path.len) {
     p.query = from(p.path, question + 1);
     p.path = until(p.path, question);
   }
   if (hf_str_starts(p.path, HF_STR("//"))) {
     struct hf_str rest = from(p.path, 2);
-    size_t slash = find_any(rest, "/");
+    size_t slash = find(rest, '/');
     p.authority = until(rest, slash);
     p.path = from(rest, slash);
   }
@@ -78,7 +76,7 @@ static int append_path(struct hf_str path, struct hf_buf *out, size_t start) {
   int r = 0;
   while (path.len > 0 && r == 0) {
     size_t slash = path.ptr[0] == '/';
-    size_t len = slash + find_any(from(path, slash), "/");
+    size_t len = slash + find(from(path, slash), '/');
     struct hf_str segment = from(until(path, len), slash);
     bool last = len == path.len;
     bool up = hf_str_equal(segment, HF_STR(".."));
@@ -102,20 +100,23 @@ static int append_with(struct hf_buf *out, const char *before, struct hf_str tex
   return r < 0 ? r : hf_buf_append(out, after, strlen(after));
 }
 
-/* The path of a relative reference: it takes the place of the base's last segment. */
+/* The path of a relative reference: it takes the place of the base's last segment. The base has no dots left in it. */
 static int append_merged(const struct parts *base, struct hf_str path, struct hf_buf *out) {
-  struct hf_buf merged;
-  hf_buf_init(&merged, out->max);
-  size_t dir = base->path.len;
+  size_t start = out->len, dir = base->path.len;
   while (dir > 0 && base->path.ptr[dir - 1] != '/')
     dir--;
-  bool rooted = dir == 0 && base->authority.ptr;
-  int r = hf_buf_append_str(&merged, rooted ? HF_STR("/") : until(base->path, dir));
+  if (dir == 0 && !base->authority.ptr)
+    return append_path(path, out, start);
+  struct hf_buf rooted;
+  hf_buf_init(&rooted, out->max);
+  int r = hf_buf_append(&rooted, "/", 1);
   if (r == 0)
-    r = hf_buf_append_str(&merged, path);
+    r = hf_buf_append_str(&rooted, path);
   if (r == 0)
-    r = append_path(hf_buf_str(&merged), out, out->len);
-  hf_buf_deinit(&merged);
+    r = hf_buf_append_str(out, until(base->path, dir > 0 ? dir - 1 : 0));
+  if (r == 0)
+    r = append_path(hf_buf_str(&rooted), out, start);
+  hf_buf_deinit(&rooted);
   return r;
 }
 
