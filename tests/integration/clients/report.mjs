@@ -1,0 +1,129 @@
+// Whether `holdfast report` counts what happened. Clients call tools of a server that fails by chance; what they were
+// told, call by call, and what the server's ledger says must add up to what the report says.
+import assert from 'node:assert';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { done, test } from '../../lib/tap.mjs';
+import { binary, ledgerCounts, serve, startChaos } from '../../lib/gateway.mjs';
+import { connectHttp, outcomeOf } from './lib.mjs';
+
+const CALLS = 240;
+const WORKERS = 6;
+const TOOLS = ['charge', 'put', 'read'];
+
+const policy = {
+  timeout: { connect: '1s', idle: '300ms', attempt: '300ms', deadline: '2s' },
+  retry: { attempts: 3, base: '5ms', max: '20ms' },
+  breaker: { failures: 1000, rate: '100%', minCalls: 1000 },
+};
+const faults = 'exec+drop=0.05,500=0.06,exec+500=0.04,429=0.05,iserror=0.04,stall=0.02,garbage=0.04,rpc:-32602=0.03';
+
+function report(dir, ...args) {
+  const env = { ...process.env, XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir };
+  return execFileSync(binary, ['report', ...args], { env, encoding: 'utf8' });
+}
+
+async function callAll(client) {
+  const answers = [];
+  let next = 0;
+  const work = async () => {
+    for (let i = next++; i < CALLS; i = next++) {
+      const tool = TOOLS[i % TOOLS.length];
+      const key = `k${i}-`;
+      const result = await client.callTool({ name: `s__${tool}`, arguments: { key } }).catch((error) => ({ error }));
+      const outcome = result.error ? result.error.data['dev.holdfast/outcome'] : outcomeOf(result);
+      answers.push({ tool, key, ok: !result.error && !result.isError, ...outcome });
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  return answers;
+}
+
+const count = (list, test) => list.filter(test).length;
+
+// { reason: how often } of the calls that failed.
+function reasonsOf(answers) {
+  const reasons = {};
+  for (const { ok, reason } of answers) if (!ok) reasons[reason] = (reasons[reason] ?? 0) + 1;
+  return reasons;
+}
+
+function checkBlock(block, answers, what) {
+  const good = count(answers, ({ ok }) => ok);
+  assert.equal(block.calls, answers.length, `${what}: calls`);
+  assert.equal(block.attempts, answers.reduce((sum, { attempts }) => sum + attempts, 0), `${what}: attempts`);
+  assert.equal(block.endedWell.first, count(answers, ({ ok, attempts }) => ok && attempts === 1), `${what}: first`);
+  assert.equal(block.endedWell.retried, count(answers, ({ ok, attempts }) => ok && attempts > 1), `${what}: retried`);
+  assert.equal(block.deadLetters.written, count(answers, ({ deadLetterId }) => deadLetterId), `${what}: letters`);
+  const maybe = ({ tool, ok, executed }) => tool === 'charge' && !ok && executed === 'maybe';
+  assert.equal(block.maybeExecuted, count(answers, maybe), `${what}: maybe`);
+  const ended = Object.fromEntries(Object.entries(block.faults).map(([name, { ended }]) => [name, ended]));
+  const told = Object.fromEntries(Object.entries(ended).filter(([, n]) => n > 0));
+  assert.deepEqual(told, reasonsOf(answers), `${what}: faults`);
+  const recovered = Object.values(block.faults).reduce((sum, fault) => sum + fault.recovered, 0);
+  assert.equal(recovered, block.endedWell.retried, `${what}: each call that was tried again got over one first fault`);
+
+  // A call that follows one that the server had rejected, and that goes well, makes up for it.
+  const helped = block.corrections.feedback?.helped ?? 0;
+  assert.equal(block.steps, answers.length - block.correctedTries, `${what}: steps`);
+  assert.ok(Math.abs(block.rates.with - good / block.steps) < 1e-6, `${what}: the rate with`);
+  const alone = (block.endedWell.first - helped) / block.steps;
+  assert.ok(Math.abs(block.rates.without - alone) < 1e-6, `${what}: the rate without`);
+}
+
+await test('a report counts what clients were told and servers did', async ({ defer, comment }) => {
+  const server = await startChaos({ defer, args: ['--fault', faults, '--seed', '7'] });
+  const config = { mcpServers: { s: { url: server.url } }, policies: { default: policy } };
+  const gateway = await serve(config, { defer, comment });
+  const client = await connectHttp('sdk 2', gateway.url(), { defer });
+  const answers = await callAll(client);
+  await gateway.stop(); // what was not handed to the store yet is, now
+
+  const told = JSON.parse(report(gateway.dir, '--json', '--price', '10'));
+  checkBlock(told, answers, 'all');
+  checkBlock(told.servers[0], answers, 'the server');
+  assert.deepEqual(told.tools.map(({ tool }) => tool).sort(), TOOLS);
+  for (const block of told.tools) checkBlock(block, answers.filter(({ tool }) => tool === block.tool), block.tool);
+
+  // What the server ran: no less than what went well, and no more than was tried.
+  const ran = ledgerCounts(server.ledger);
+  const executions = [...ran.values()].reduce((sum, n) => sum + n, 0);
+  assert.ok(executions <= told.attempts, `${executions} executions, ${told.attempts} attempts`);
+  for (const { tool, key, ok } of answers) if (ok) assert.ok(ran.get(`${tool} ${key}`) >= 1, `${tool} ${key} ran`);
+  for (const { tool, key } of answers) if (tool === 'charge') assert.ok((ran.get(`${tool} ${key}`) ?? 0) <= 1, key);
+
+  const classes = Object.values(told.classes);
+  const failed = count(answers, ({ ok }) => !ok);
+  assert.equal(classes.reduce((sum, { reachedAgent }) => sum + reachedAgent, 0), failed - told.correctedTries);
+  assert.ok(told.correctedTries > 0 && told.corrections.feedback.helped <= told.corrections.feedback.asked);
+  assert.equal(told.classes.business.happened, reasonsOf(answers).tool_error);
+  assert.equal(told.classes.schema.happened, reasonsOf(answers).rejected);
+  const [, , , twenty] = told.chains;
+  assert.ok(Math.abs(twenty.with - told.rates.with ** 20) < 1e-4);
+  assert.ok(twenty.with > twenty.without, 'trying again is worth something');
+  const { saved, failed: spent } = told.tokens;
+  assert.ok(saved.tokens >= 72 * told.endedWell.retried && spent.tokens >= 12 * failed, 'tokens');
+  assert.ok(Math.abs(saved.dollarsPerMonth - (saved.perMonth / 1e6) * 10) < 0.01);
+  assert.ok(told.tools.every(({ fix }) => fix?.id), 'each tool has something worth mending');
+  for (const seen of ['first', 'retried']) assert.ok(told.endedWell[seen] > 0, `no call ended as ${seen}`);
+  assert.ok(told.deadLettersWaiting > 0 && told.maybeExecuted > 0, 'no letters');
+
+  const page = path.join(gateway.dir, 'report.html');
+  assert.equal(report(gateway.dir, '--html', page), '');
+  const html = fs.readFileSync(page, 'utf8');
+  assert.match(html, /^<!doctype html>.*s<wbr>__charge.*<\/html>\n$/s);
+  assert.doesNotMatch(html, /<script|https?:|src=|@import/);
+  assert.match(report(gateway.dir), /ENDS WELL.*20 steps in a row.*WENT WRONG.*TOKENS.*s__charge.*MOST WORTH MENDING/s);
+}, { timeoutMs: 60000 });
+
+await test('a gateway without a call has nothing to report', async ({ defer, comment }) => {
+  const gateway = await serve({ mcpServers: {} }, { defer, comment });
+  await gateway.stop();
+  const told = JSON.parse(report(gateway.dir, '--json'));
+  assert.equal(told.calls, 0);
+  assert.equal(told.rates.with, null);
+  assert.deepEqual(told.tools, []);
+  assert.match(report(gateway.dir), /: 0 calls/);
+});
+done();
