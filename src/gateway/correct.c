@@ -6,6 +6,7 @@
 #include "gateway/fingerprint.h"
 #include "gateway/gateway.h"
 #include "gateway/letter.h"
+#include "gateway/others.h"
 #include "gateway/outcome.h"
 #include "gateway/redact.h"
 #include "gateway/trace.h"
@@ -15,6 +16,7 @@
 enum {
   TEXT_MAX = 64 << 10,
   STEPS_MAX = 256 << 10,
+  OTHERS_MAX = 2048,
   CANONICAL_MAX = 256 << 10, /* larger arguments are told apart by their beginning and length */
   SHOWN_MAX = 16 << 10,      /* larger ones are not shown */
 };
@@ -176,10 +178,15 @@ void hf_correct_refuse(struct hf_exchange *exchange, const struct hf_correct_ref
       .text = refusal->text,
       .has_example = refusal->has_example,
   };
+  struct hf_buf others;
   hf_correct_note(exchange, words.kind, refusal->reason, refusal->error, &view);
   hf_buf_init(&text, TEXT_MAX);
+  hf_buf_init(&others, OTHERS_MAX);
+  if (!name && view.anchored && !view.exhausted && hf_others_tell(exchange, &others) == 0 && others.len)
+    words.others = hf_buf_str(&others);
   const bool said = hf_correct_text(&words, &view, &text) == 0;
   tell(exchange, refusal, said ? hf_buf_str(&text) : refusal->text, &view);
+  hf_buf_deinit(&others);
   hf_buf_deinit(&text);
 }
 

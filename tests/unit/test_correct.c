@@ -61,10 +61,11 @@ static void correct__names_that_do_not_exist_have_an_end(void **state) {
   (void)state;
   struct shop shop;
   begin(&shop);
-  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool 'shop__loook'", "Tried before");
-  call(&shop, &shop.ann, "lokk", "{}", NULL, "Tried before, without success:\\n1. There is no tool 'shop__loook'",
+  call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool \\\"shop__loook\\\"", "Tried before");
+  call(&shop, &shop.ann, "lokk", "{}", NULL, "Tried before, without success:\\n1. There is no tool \\\"shop__loook\\\"",
        "Stop");
-  call(&shop, &shop.bob, "lokk", "{}", NULL, "There is no tool 'shop__lokk'", "Tried before"); /* another caller */
+  call(&shop, &shop.bob, "lokk", "{}", NULL, "There is no tool \\\"shop__lokk\\\"",
+       "Tried before"); /* another caller */
   call(&shop, &shop.ann, "lok", "{}", NULL, "Stop: you have called 3 times what there is not.", NULL);
   call(&shop, &shop.ann, "look", "{}", SHOP_OK("it"), "it", NULL);
   assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_FAILED), 4);
@@ -244,6 +245,104 @@ static void correct__survives_any_failed_allocation(void **state) {
     assert_true(n < 2000);
   }
   assert_true(letters > 1);
+}
+
+static const struct fake_server library = {
+    .name = "lib",
+    .hello = "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
+             "\"ttlMs\":0,\"cacheScope\":\"private\"}",
+    .tools = "{\"tools\":[{\"name\":\"find\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{\"type\":"
+             "\"string\"},\"n\":{\"type\":\"integer\"}},\"required\":[\"q\"]}},"
+             "{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{\"type\":\"integer\"}}}},"
+             "{\"name\":\"small\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{\"maximum\":1}}}},"
+             "{\"name\":\"more\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}},\"required\":[\"n\"]}},"
+             "{\"name\":\"any\",\"inputSchema\":{\"type\":\"object\"}}]}",
+    .era = HF_ERA_MODERN,
+};
+
+static void open_library(struct shop *shop, enum hf_letter_policy letters) {
+  memset(&store, 0, sizeof store);
+  fake_store_init(&store, NULL);
+  *shop = (struct shop){0};
+  world_init(&shop->world, &library, 1);
+  shop->world.settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
+  shop->world.settings->tool_defaults.letters = letters;
+  fake_store_reopen(&store, &shop->world.loop);
+  hf_gateway_use_store(shop->world.gateway, &store.head);
+  hf_gateway_start(shop->world.gateway);
+  client_open_as(&shop->world, &shop->ann, "ann", HF_ERA_MODERN);
+  client_open_as(&shop->world, &shop->bob, "bob", HF_ERA_MODERN);
+  shop->upstream = world_upstream(&shop->world, "lib");
+}
+
+static void ask(struct shop *shop, const char *tool, const char *arguments, const char *expected,
+                const char *not_expected) {
+  struct fake_reply reply;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"lib__%s\","
+           "\"arguments\":%s,\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+           "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+           tool, arguments);
+  client_send(&shop->world, &shop->ann, &reply, text);
+  if (!reply.answer)
+    upstream_answer(upstream_last(shop->upstream), SHOP_OK("found"));
+  world_run(&shop->world, 0);
+  assert_has(reply.answer, expected);
+  if (not_expected)
+    assert_lacks(reply.answer, not_expected);
+  reply_deinit(&reply);
+}
+
+static void correct__arguments_that_do_not_fit_have_an_end(void **state) {
+  (void)state;
+  struct shop shop;
+  open_library(&shop, HF_LETTER_UNSAFE);
+  ask(&shop, "find", "{\"q\":5}", "Correct the arguments and call it again.", "Take another way");
+  ask(&shop, "find", "{ \"q\" : 5.0 }", "You sent these very arguments before.", "Stop: ");
+  ask(&shop, "find", "{\"n\":1}", "Stop: 3 calls of 'lib__find' had arguments that don't fit it",
+      "Correct the arguments");
+  assert_int_equal(shop_count(&shop), 0);
+  assert_int_equal(fake_store_letters(&store), 1);
+  const struct hf_letter *letter = &store.letters[0].row;
+  assert_true(hf_str_equal(letter->reason, HF_STR("schema")));
+  assert_true(hf_str_equal(letter->executed, HF_STR("no")));
+  assert_true(hf_str_equal(letter->tool, HF_STR("lib__find")));
+  assert_true(hf_str_equal(letter->providers, HF_STR("lib")));
+  assert_true(hf_str_equal(letter->arguments, HF_STR("{\"n\":1}")));
+  assert_has(letter->attempts.ptr, "\"times\":2,\"why\":\"refused, 2 times: lib__find {\\\"q\\\":5} | ");
+  ask(&shop, "find", "{\"q\":\"five\"}", "found", NULL);
+  assert_int_equal(count(&shop, HF_CORRECTION_ARGUMENTS, HF_CORRECTION_END_CORRECTED), 1);
+  ask(&shop, "find", "{\"n\":1}", "Correct the arguments and call it again.", "Tried before");
+  shop_close(&shop);
+}
+
+static void correct__the_same_error_with_other_arguments_is_the_same_error(void **state) {
+  (void)state;
+  struct shop shop;
+  open_library(&shop, HF_LETTER_OFF);
+  ask(&shop, "find", "{\"q\":5}", "Correct the arguments", "Take another way");
+  ask(&shop, "find", "{\"q\":true}", "You changed the arguments, but the same is wrong with them as before", NULL);
+  ask(&shop, "find", "{\"q\":7}", "Stop: ", "dead letter");
+  assert_int_equal(fake_store_letters(&store), 0);
+  shop_close(&shop);
+}
+
+static void others__are_those_that_take_the_arguments_as_they_are(void **state) {
+  (void)state;
+  struct shop shop;
+  open_library(&shop, HF_LETTER_OFF);
+  ask(&shop, "find", "{\"q\":5}", "Correct the arguments", "another tool");
+  ask(&shop, "find", "{\"q\":5}", "the arguments that you gave fit 'lib__count'.\\n", NULL);
+  shop_close(&shop);
+  open_library(&shop, HF_LETTER_OFF);
+  ask(&shop, "find", "{\"q\":0}", "Correct the arguments", "another tool");
+  ask(&shop, "find", "{\"q\":0}", "the arguments that you gave fit 'lib__count', 'lib__small'.\\n", NULL);
+  shop_close(&shop);
+  open_library(&shop, HF_LETTER_OFF);
+  ask(&shop, "find", "{}", "Correct the arguments", "another tool");
+  ask(&shop, "find", "{}", "You sent these very arguments before.", "another tool"); /* nothing fits everything */
+  shop_close(&shop);
 }
 
 static void advice__the_same_call_with_the_same_error_is_told_so(void **state) {
@@ -511,6 +610,9 @@ int main(void) {
       cmocka_unit_test(correct__a_store_that_is_slow_is_waited_for_two_seconds),
       cmocka_unit_test(correct__a_client_may_leave_while_its_letter_is_written),
       cmocka_unit_test(correct__survives_any_failed_allocation),
+      cmocka_unit_test(correct__arguments_that_do_not_fit_have_an_end),
+      cmocka_unit_test(correct__the_same_error_with_other_arguments_is_the_same_error),
+      cmocka_unit_test(others__are_those_that_take_the_arguments_as_they_are),
       cmocka_unit_test(advice__the_same_call_with_the_same_error_is_told_so),
       cmocka_unit_test(advice__never_is_to_repeat_what_may_have_run),
       cmocka_unit_test(advice__hints_are_given_by_pattern),
