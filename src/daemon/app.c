@@ -6,6 +6,7 @@
 #include "daemon/console.h"
 #include "daemon/control.h"
 #include "daemon/loop.h"
+#include "daemon/model_client.h"
 #include "daemon/pages.h"
 #include "daemon/state.h"
 #include "front/http.h"
@@ -41,6 +42,7 @@ struct hf_app {
   struct hf_store_opening *opening; /* while it could not be opened */
   char *database;                   /* its path */
   struct hf_alerts *alerts;
+  struct hf_model_client *model;
   struct hf_console *console;
   struct hf_control *control;
   struct hf_front_http *http;
@@ -86,6 +88,19 @@ static int explain(const char *path, const struct hf_problems *problems, struct 
   return hf_error_wrap(reterr, "%s", path);
 }
 
+/* Without it calls whose arguments do not fit are refused at once. One that was made stays until the end, for questions
+ * may be under way. */
+static int use_model(struct hf_app *app, const struct hf_settings *settings) {
+  if (!settings->model.url.ptr)
+    return 0;
+  if (app->model)
+    return hf_model_client_reload(app->model, &settings->model);
+  int r = hf_model_client_new(&app->uv, &app->loop, &settings->model, &app->model);
+  if (r == 0)
+    hf_gateway_use_model(app->gateway, hf_model_client_seam(app->model));
+  return r;
+}
+
 static int reload(void *context, struct hf_error *reterr) {
   struct hf_app *app = context;
   struct hf_settings *settings = NULL;
@@ -109,6 +124,8 @@ static int reload(void *context, struct hf_error *reterr) {
     hf_front_http_reload(app->http, settings);
   if (app->store && hf_store_reload(app->store, &settings->store) < 0)
     hf_log_event(app->log, HF_LOG_WARN, "the store keeps its old settings", HF_LOG_STR("file", hf_str_from(path)));
+  if (use_model(app, settings) < 0)
+    hf_log_event(app->log, HF_LOG_WARN, "the model to ask stays what it was", HF_LOG_STR("file", hf_str_from(path)));
   if (app->alerts && hf_alerts_reload(app->alerts, &settings->alerts) < 0)
     hf_log_event(app->log, HF_LOG_WARN, "alerts go where they went", HF_LOG_STR("file", hf_str_from(path)));
   hf_log_set(app->log, settings->log_level, settings->log_format);
@@ -199,6 +216,9 @@ static void use_store(struct hf_app *app, struct hf_store *store) {
   hf_gateway_note_database(app->gateway, app->database, NULL);
   hf_gateway_use_store(app->gateway, store);
   start_alerts(app);
+  r = use_model(app, app->settings);
+  if (r < 0)
+    hf_log_event(app->log, HF_LOG_ERROR, "no model to ask", HF_LOG_STR("reason", hf_str_from(hf_err_text(r))));
 }
 
 /* The settings may have changed since it was tried. */
@@ -396,6 +416,7 @@ void hf_app_free(struct hf_app *app) {
   hf_front_http_free(app->http);
   hf_front_stdio_free(app->stdio);
   hf_gateway_free(app->gateway);
+  hf_model_client_free(app->model);
   hf_alerts_free(app->alerts);
   hf_store_opening_free(app->opening);
   hf_store_free(app->store);

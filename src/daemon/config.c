@@ -107,6 +107,30 @@ static void check_alerts(const struct hf_reader *reader, const struct hf_node *r
     hf_problems_warn(reader->problems, node->place, "alerts: nobody hears them without 'webhook' or 'command'");
 }
 
+/* Does any call ask the gateway's own model? */
+static bool asks_model(const struct hf_settings *s) {
+  bool asks = s->tool_defaults.ask.mode == HF_ASK_MODEL;
+  for (size_t i = 0; i < s->tool_count; i++)
+    asks |= s->tools[i].ask.mode == HF_ASK_MODEL;
+  for (size_t i = 0; i < s->route_count; i++)
+    asks |= s->routes[i].tool.ask.mode == HF_ASK_MODEL;
+  return asks;
+}
+
+/* Once tools and routes are known. */
+static void check_model(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
+  const struct hf_node *node = hf_node_get(root, HF_STR("correction"));
+  const struct hf_place place = node ? node->place : root->place;
+  if (s->model.url.ptr && !is_web(s->model.url))
+    hf_problems_error(reader->problems, place, "correction.model: 'url' must begin with http:// or https://");
+  if (s->model.url.ptr && s->model.name.len == 0)
+    hf_problems_error(reader->problems, place, "correction.model: 'name' says which model is asked, and is missing");
+  if (asks_model(s) && !s->model.url.ptr)
+    hf_problems_error(reader->problems, place,
+                      "correction.auto: 'model' asks the one of correction.model, whose 'url' is "
+                      "missing");
+}
+
 static void check_store(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
   const struct hf_node *store = hf_node_get(root, HF_STR("store"));
   struct hf_error error;
@@ -177,7 +201,10 @@ static int read_root(const struct hf_reader *reader, const struct hf_node *root,
     check_listen(reader, root, settings);
   check_store(reader, root, settings);
   check_alerts(reader, root, settings);
-  return read_blocks(reader, root, profile, options, settings);
+  r = read_blocks(reader, root, profile, options, settings);
+  if (r == 0)
+    check_model(reader, root, settings);
+  return r;
 }
 
 static int build(const struct hf_node *root, const struct hf_config_options *options, struct hf_problems *problems,
