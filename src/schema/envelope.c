@@ -33,10 +33,10 @@ static void strip_dots(char *text, size_t len) {
 }
 
 /* Does a call that names `said` call the tool? */
-static bool names_tool(const struct hf_misfit *misfit, struct hf_str said) {
-  if (!misfit->tool.ptr || hf_member_names_fold(last_part(said), last_part(misfit->tool)))
+static bool names_tool(const struct hf_unfit *unfit, struct hf_str said) {
+  if (!unfit->tool.ptr || hf_member_names_fold(last_part(said), last_part(unfit->tool)))
     return true;
-  struct hf_str a = hf_arena_copy(misfit->arena, said), b = hf_arena_copy(misfit->arena, misfit->tool);
+  struct hf_str a = hf_arena_copy(unfit->arena, said), b = hf_arena_copy(unfit->arena, unfit->tool);
   if (!a.ptr || !b.ptr)
     return false;
   strip_dots((char *)a.ptr, a.len);
@@ -45,18 +45,18 @@ static bool names_tool(const struct hf_misfit *misfit, struct hf_str said) {
 }
 
 /* A label fits if it is a text, and if the one that names the tool names this one. */
-static bool label_fits(const struct hf_misfit *misfit, uint32_t key, uint32_t value) {
+static bool label_fits(const struct hf_unfit *unfit, uint32_t key, uint32_t value) {
   struct hf_str text;
-  if (!is_one_of(misfit->doc, key, labels, sizeof labels / sizeof labels[0]) ||
-      hf_json_string(misfit->doc, value, misfit->arena, &text) < 0)
+  if (!is_one_of(unfit->doc, key, labels, sizeof labels / sizeof labels[0]) ||
+      hf_json_string(unfit->doc, value, unfit->arena, &text) < 0)
     return false;
-  return !is_one_of(misfit->doc, key, labels, 3) || names_tool(misfit, text);
+  return !is_one_of(unfit->doc, key, labels, 3) || names_tool(unfit, text);
 }
 
-static bool declares(const struct hf_misfit *misfit, uint32_t key) {
+static bool declares(const struct hf_unfit *unfit, uint32_t key) {
   struct hf_str name;
-  return hf_json_string(misfit->doc, key, misfit->arena, &name) < 0 ||
-         hf_schema_declares(misfit->schema, name, true, misfit->arena) > 0;
+  return hf_json_string(unfit->doc, key, unfit->arena, &name) < 0 ||
+         hf_schema_declares(unfit->schema, name, true, unfit->arena) > 0;
 }
 
 /* Does it say what a value is, in place of a value: {"type": "string"}? */
@@ -80,8 +80,8 @@ static bool is_schema(const struct hf_json_doc *doc, uint32_t content) {
   return found;
 }
 
-enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_content) {
-  const struct hf_json_doc *doc = misfit->doc;
+enum hf_envelope hf_envelope_find(const struct hf_unfit *unfit, uint32_t *ret_content) {
+  const struct hf_json_doc *doc = unfit->doc;
   bool listed = hf_json_type(doc, 0) == HF_JSON_ARRAY && doc->nodes[0].count == 1;
   uint32_t object = listed ? 1 : 0, key, value, wrapped = HF_JSON_NONE;
   if (hf_json_type(doc, object) != HF_JSON_OBJECT)
@@ -92,27 +92,27 @@ enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_
   while (hf_json_next(doc, &iter, &key, &value)) {
     enum hf_json_type type = hf_json_type(doc, value);
     if (wrapped == HF_JSON_NONE && is_one_of(doc, key, wrappers, sizeof wrappers / sizeof wrappers[0]) &&
-        (type == HF_JSON_OBJECT || type == HF_JSON_STRING) && !is_schema(doc, value) && !declares(misfit, key)) {
+        (type == HF_JSON_OBJECT || type == HF_JSON_STRING) && !is_schema(doc, value) && !declares(unfit, key)) {
       wrapped = value;
-    } else if (label_fits(misfit, key, value)) {
+    } else if (label_fits(unfit, key, value)) {
       beside++;
-      declared = declared || declares(misfit, key);
+      declared = declared || declares(unfit, key);
     } else {
       return HF_ENVELOPE_NONE;
     }
   }
-  if (wrapped == HF_JSON_NONE || (listed && beside == 0) || (declared && !listed && !misfit->tool.ptr))
+  if (wrapped == HF_JSON_NONE || (listed && beside == 0) || (declared && !listed && !unfit->tool.ptr))
     return HF_ENVELOPE_NONE;
   *ret_content = wrapped;
   return beside > 0 ? HF_ENVELOPE_CALL : HF_ENVELOPE_WRAPPER;
 }
 
-struct hf_remedy hf_envelope_open(const struct hf_misfit *misfit, uint32_t content) {
-  struct hf_str whole = hf_json_span(misfit->doc, 0), inner = hf_json_span(misfit->doc, content);
-  uint32_t start = misfit->doc->nodes[0].start;
+struct hf_remedy hf_envelope_open(const struct hf_unfit *unfit, uint32_t content) {
+  struct hf_str whole = hf_json_span(unfit->doc, 0), inner = hf_json_span(unfit->doc, content);
+  uint32_t start = unfit->doc->nodes[0].start;
   return (struct hf_remedy){.kind = HF_REPAIR_UNWRAPPED,
                             .start = start,
-                            .end = misfit->doc->nodes[0].end,
+                            .end = unfit->doc->nodes[0].end,
                             .put = inner,
                             .from = whole,
                             .to = inner};

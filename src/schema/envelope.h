@@ -11,9 +11,9 @@ enum hf_envelope {
 };
 
 /* What the root of `doc` is, if the schema has no such property, and the node of what is in it. */
-enum hf_envelope hf_envelope_find(const struct hf_misfit *misfit, uint32_t *ret_content);
+enum hf_envelope hf_envelope_find(const struct hf_unfit *unfit, uint32_t *ret_content);
 
 /* The change that takes the content out. */
-struct hf_remedy hf_envelope_open(const struct hf_misfit *misfit, uint32_t content);
+struct hf_remedy hf_envelope_open(const struct hf_unfit *unfit, uint32_t content);
 
 #endif

@@ -104,7 +104,7 @@ static int read_escape(struct hf_literal *l, int quote) {
     l->at++;
     return put(l, "'", 1);
   }
-  if (c == END || !memchr("\"\\nrtbf/", c, 8) || (c == '/' && quote == '\''))
+  if (c <= 0 || !strchr("\"\\nrtbf/", c) || (c == '/' && quote == '\''))
     return refuse(l, "an escape that means different things");
   l->at++;
   int r = put(l, "\\", 1);

@@ -20,7 +20,7 @@ enum {
 
 /* The error that is looked at, and its value. */
 struct look {
-  const struct hf_misfit *misfit;
+  const struct hf_unfit *unfit;
   const struct hf_schema_error *error;
   struct hf_remedies *out;
   struct hf_str text; /* of a string, unescaped */
@@ -103,7 +103,7 @@ static bool is_member(const struct hf_json_doc *doc, uint32_t node) {
 
 /* Puts something in place of the value. */
 static void replace(const struct look *look, enum hf_repair_kind kind, struct hf_str put, bool lenient, bool decoy) {
-  const struct hf_json_node *node = &look->misfit->doc->nodes[look->error->value];
+  const struct hf_json_node *node = &look->unfit->doc->nodes[look->error->value];
   hf_remedies_add(look->out, &(struct hf_remedy){.kind = kind,
                                                  .lenient = lenient,
                                                  .decoy = decoy,
@@ -111,7 +111,7 @@ static void replace(const struct look *look, enum hf_repair_kind kind, struct hf
                                                  .start = node->start,
                                                  .end = node->end,
                                                  .put = put,
-                                                 .from = hf_json_span(look->misfit->doc, look->error->value),
+                                                 .from = hf_json_span(look->unfit->doc, look->error->value),
                                                  .to = put});
 }
 
@@ -138,7 +138,7 @@ static int read_number(const struct look *look, bool integer) {
   struct hf_str put = look->text;
   int64_t value;
   if (integer && hf_json_int64(put, &value) == 0)
-    put = hf_arena_printf(look->misfit->arena, "%lld", (long long)value);
+    put = hf_arena_printf(look->unfit->arena, "%lld", (long long)value);
   if (!put.ptr)
     return HF_ERR_NOMEM;
   replace(look, HF_REPAIR_NUMBER, put, false, false);
@@ -166,7 +166,7 @@ static int read_container(const struct look *look, unsigned wanted) {
   int r = hf_loose_read(look->text, &value, &how, NULL);
   bool found = r == 0 && (value.data[0] == '{' || value.data[0] == '[');
   unsigned bit = found ? 1U << (value.data[0] == '{' ? HF_JSON_OBJECT : HF_JSON_ARRAY) : 0;
-  struct hf_str put = take(&value, look->misfit->arena);
+  struct hf_str put = take(&value, look->unfit->arena);
   if (!put.ptr || r == HF_ERR_NOMEM)
     return HF_ERR_NOMEM;
   if (wanted & bit && (how & ~(unsigned)LENIENT) == 0)
@@ -195,7 +195,7 @@ static int add_decoy(const struct look *look, const char *separators) {
   }
   hf_json_write_array_end(&w);
   int r = hf_json_write_finish(&w);
-  struct hf_str put = take(&list, look->misfit->arena);
+  struct hf_str put = take(&list, look->unfit->arena);
   if (r < 0 || !put.ptr)
     return HF_ERR_NOMEM;
   if (parts > 1)
@@ -211,11 +211,11 @@ static bool is_element(struct hf_str text) {
 }
 
 static int wrap(const struct look *look) {
-  const struct hf_json_doc *doc = look->misfit->doc;
+  const struct hf_json_doc *doc = look->unfit->doc;
   bool string = hf_json_type(doc, look->error->value) == HF_JSON_STRING;
   if (!is_member(doc, look->error->value) || (string && !is_element(look->text)))
     return 0;
-  struct hf_str put = hf_arena_printf(look->misfit->arena, "[%.*s]", HF_STR_FMT(hf_json_span(doc, look->error->value)));
+  struct hf_str put = hf_arena_printf(look->unfit->arena, "[%.*s]", HF_STR_FMT(hf_json_span(doc, look->error->value)));
   if (!put.ptr)
     return HF_ERR_NOMEM;
   replace(look, HF_REPAIR_WRAPPED, put, false, false);
@@ -229,12 +229,12 @@ static int wrap(const struct look *look) {
 /* 1.0 where an integer must be spelt without a fraction. */
 static int spell_integer(const struct look *look) {
   int64_t value;
-  if (hf_json_int64(hf_json_span(look->misfit->doc, look->error->value), &value) < 0)
+  if (hf_json_int64(hf_json_span(look->unfit->doc, look->error->value), &value) < 0)
     return 0;
-  struct hf_str put = hf_arena_printf(look->misfit->arena, "%lld", (long long)value);
+  struct hf_str put = hf_arena_printf(look->unfit->arena, "%lld", (long long)value);
   if (!put.ptr)
     return HF_ERR_NOMEM;
-  if (!hf_str_equal(put, hf_json_span(look->misfit->doc, look->error->value)))
+  if (!hf_str_equal(put, hf_json_span(look->unfit->doc, look->error->value)))
     replace(look, HF_REPAIR_INTEGER, put, false, false);
   return 0;
 }
@@ -278,7 +278,7 @@ static int mend_string(const struct look *look, unsigned wanted) {
 
 static int mend_type(const struct look *look) {
   unsigned wanted = wanted_types(&look->error->at);
-  enum hf_json_type type = hf_json_type(look->misfit->doc, look->error->value);
+  enum hf_json_type type = hf_json_type(look->unfit->doc, look->error->value);
   if (type == HF_JSON_STRING)
     return mend_string(look, wanted);
   int r = 0;
@@ -301,7 +301,7 @@ static void look_at_choice(const struct look *look, struct choices *choices, uin
   struct hf_str text;
   choices->number = choices->number || type == HF_JSON_NUMBER;
   choices->boolean = choices->boolean || type == HF_JSON_TRUE || type == HF_JSON_FALSE;
-  if (type == HF_JSON_STRING && hf_json_string(choices->doc, choice, look->misfit->arena, &text) == 0 &&
+  if (type == HF_JSON_STRING && hf_json_string(choices->doc, choice, look->unfit->arena, &text) == 0 &&
       hf_str_equal_nocase(text, look->text)) {
     choices->count++;
     choices->put = hf_json_span(choices->doc, choice);
@@ -310,7 +310,7 @@ static void look_at_choice(const struct look *look, struct choices *choices, uin
 
 static int mend_enum(const struct look *look) {
   const struct hf_schema_place *at = &look->error->at;
-  if (hf_json_type(look->misfit->doc, look->error->value) != HF_JSON_STRING)
+  if (hf_json_type(look->unfit->doc, look->error->value) != HF_JSON_STRING)
     return 0;
   struct choices choices = {.doc = at->doc};
   uint32_t choice;
@@ -328,13 +328,13 @@ static int mend_enum(const struct look *look) {
 }
 
 static void rename_key(const struct look *look, uint32_t key, struct hf_str put) {
-  const struct hf_json_node *node = &look->misfit->doc->nodes[key];
+  const struct hf_json_node *node = &look->unfit->doc->nodes[key];
   hf_remedies_add(look->out, &(struct hf_remedy){.kind = HF_REPAIR_RENAMED,
                                                  .node = look->error->value,
                                                  .start = node->start,
                                                  .end = node->end,
                                                  .put = put,
-                                                 .from = hf_json_span(look->misfit->doc, key),
+                                                 .from = hf_json_span(look->unfit->doc, key),
                                                  .to = put});
 }
 
@@ -348,7 +348,7 @@ static bool member_of(const struct look *look, const char *keyword, uint32_t *re
 /* Renames the one member that is called `name` but for its spelling, unless the schema has a property that is spelt
  * like it, or another one that it could be. */
 static void rename_to(const struct look *look, struct hf_str name, struct hf_str put) {
-  const struct hf_misfit *m = look->misfit;
+  const struct hf_unfit *m = look->unfit;
   struct hf_str said;
   uint32_t key = HF_JSON_NONE, properties, other;
   if (hf_json_type(m->doc, look->error->value) != HF_JSON_OBJECT ||
@@ -366,7 +366,7 @@ static int mend_missing(const struct look *look) {
   struct hf_buf name;
   hf_buf_init(&name, look->error->missing.len + 1);
   int r = hf_json_unescape(look->error->missing, &name);
-  struct hf_str text = take(&name, look->misfit->arena);
+  struct hf_str text = take(&name, look->unfit->arena);
   if (r < 0 || !text.ptr)
     return HF_ERR_NOMEM;
   rename_to(look, text, look->error->missing);
@@ -375,7 +375,7 @@ static int mend_missing(const struct look *look) {
 
 /* A name that is not allowed may be another spelling of one that is. */
 static int mend_key(const struct look *look) {
-  const struct hf_misfit *m = look->misfit;
+  const struct hf_unfit *m = look->unfit;
   struct hf_str said, name;
   uint32_t properties, target;
   int r = hf_json_string(m->doc, look->error->key, m->arena, &said);
@@ -393,8 +393,8 @@ static int mend_key(const struct look *look) {
 /* Is the value that of a property which the schema names? Then its way through the schema says so. */
 static bool is_declared(const struct look *look, uint32_t key) {
   const struct hf_schema_error *error = look->error;
-  struct hf_str path = {look->misfit->errors->paths.data + error->path, error->path_len}, name;
-  if (hf_json_string(look->misfit->doc, key, look->misfit->arena, &name) < 0)
+  struct hf_str path = {look->unfit->errors->paths.data + error->path, error->path_len}, name;
+  if (hf_json_string(look->unfit->doc, key, look->unfit->arena, &name) < 0)
     return false;
   struct hf_buf needle;
   hf_buf_init(&needle, 2 * name.len + 32);
@@ -412,7 +412,7 @@ static bool is_declared(const struct look *look, uint32_t key) {
 
 /* What is cut out so that the member goes with one of its commas. */
 static void drop_null(const struct look *look) {
-  const struct hf_json_doc *doc = look->misfit->doc;
+  const struct hf_json_doc *doc = look->unfit->doc;
   uint32_t value = look->error->value;
   if (!is_member(doc, value) || !is_declared(look, value - 1))
     return;
@@ -434,7 +434,7 @@ static void drop_null(const struct look *look) {
 
 /* No arguments at all, for a tool that needs none. */
 static void mend_nothing(const struct look *look) {
-  const struct hf_misfit *m = look->misfit;
+  const struct hf_unfit *m = look->unfit;
   uint32_t properties;
   if (hf_json_type(m->doc, 0) == HF_JSON_NULL)
     replace(look, HF_REPAIR_DROPPED_NULL, HF_STR("{}"), false, false);
@@ -447,7 +447,7 @@ static int mend_one(const struct look *look) {
   const struct hf_schema_error *error = look->error;
   if (error->value == 0 && error->keyword == HF_KEYWORD_TYPE)
     mend_nothing(look);
-  if (hf_json_type(look->misfit->doc, error->value) == HF_JSON_NULL) {
+  if (hf_json_type(look->unfit->doc, error->value) == HF_JSON_NULL) {
     drop_null(look);
     return 0;
   }
@@ -462,18 +462,18 @@ static int mend_one(const struct look *look) {
   return 0;
 }
 
-static int find(const struct hf_misfit *misfit, unsigned error, struct hf_remedies *out);
+static int find(const struct hf_unfit *unfit, unsigned index, struct hf_remedies *out);
 
 /* The remedies of a branch of an alternative: those of the error in it that has the fewest, for all of them have to go.
  */
-static int find_branch(const struct hf_misfit *misfit, unsigned parent, uint32_t branch, struct hf_remedies *out) {
+static int find_branch(const struct hf_unfit *unfit, unsigned parent, uint32_t branch, struct hf_remedies *out) {
   struct hf_remedies fewest = {.count = HF_REMEDIES_MAX + 1};
-  for (unsigned i = parent + 1; i < misfit->errors->count; i++) {
-    const struct hf_schema_error *error = &misfit->errors->item[i];
+  for (unsigned i = parent + 1; i < unfit->errors->count; i++) {
+    const struct hf_schema_error *error = &unfit->errors->item[i];
     if (error->parent != (int)parent || error->branch != branch)
       continue;
     struct hf_remedies some = {.count = 0};
-    int r = find(misfit, i, &some);
+    int r = find(unfit, i, &some);
     if (r < 0)
       return r;
     if (some.count < fewest.count)
@@ -484,36 +484,36 @@ static int find_branch(const struct hf_misfit *misfit, unsigned parent, uint32_t
   return 0;
 }
 
-static int find_branches(const struct hf_misfit *misfit, unsigned parent, struct hf_remedies *out) {
+static int find_branches(const struct hf_unfit *unfit, unsigned parent, struct hf_remedies *out) {
   uint32_t seen = 0; /* branches before this one are done: errors come branch by branch */
   int r = 0;
-  for (unsigned i = parent + 1; r == 0 && i < misfit->errors->count; i++) {
-    const struct hf_schema_error *error = &misfit->errors->item[i];
+  for (unsigned i = parent + 1; r == 0 && i < unfit->errors->count; i++) {
+    const struct hf_schema_error *error = &unfit->errors->item[i];
     if (error->parent != (int)parent || error->branch < seen)
       continue;
-    r = find_branch(misfit, parent, error->branch, out);
+    r = find_branch(unfit, parent, error->branch, out);
     seen = error->branch + 1;
   }
   return r;
 }
 
-static int find(const struct hf_misfit *misfit, unsigned index, struct hf_remedies *out) {
-  const struct hf_schema_error *error = &misfit->errors->item[index];
+static int find(const struct hf_unfit *unfit, unsigned index, struct hf_remedies *out) {
+  const struct hf_schema_error *error = &unfit->errors->item[index];
   if (error->keyword == HF_KEYWORD_ANY_OF || error->keyword == HF_KEYWORD_ONE_OF)
-    return find_branches(misfit, index, out);
-  struct look look = {.misfit = misfit, .error = error, .out = out};
-  if (hf_json_type(misfit->doc, error->value) == HF_JSON_STRING &&
-      hf_json_string(misfit->doc, error->value, misfit->arena, &look.text) < 0)
+    return find_branches(unfit, index, out);
+  struct look look = {.unfit = unfit, .error = error, .out = out};
+  if (hf_json_type(unfit->doc, error->value) == HF_JSON_STRING &&
+      hf_json_string(unfit->doc, error->value, unfit->arena, &look.text) < 0)
     return HF_ERR_NOMEM;
   return mend_one(&look);
 }
 
-int hf_remedies_find(const struct hf_misfit *misfit, unsigned error, struct hf_remedies *ret_remedies) {
+int hf_remedies_find(const struct hf_unfit *unfit, unsigned error, struct hf_remedies *ret_remedies) {
   *ret_remedies = (struct hf_remedies){.count = 0};
   uint32_t content;
-  if (hf_envelope_find(misfit, &content) != HF_ENVELOPE_NONE) {
-    struct hf_remedy open = hf_envelope_open(misfit, content);
+  if (hf_envelope_find(unfit, &content) != HF_ENVELOPE_NONE) {
+    struct hf_remedy open = hf_envelope_open(unfit, content);
     hf_remedies_add(ret_remedies, &open);
   }
-  return find(misfit, error, ret_remedies);
+  return find(unfit, error, ret_remedies);
 }

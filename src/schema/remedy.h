@@ -24,7 +24,7 @@ struct hf_remedies {
 };
 
 /* A value and why it does not fit. Borrowed. */
-struct hf_misfit {
+struct hf_unfit {
   const struct hf_json_doc *doc;
   const struct hf_schema_errors *errors;
   const struct hf_json_doc *schema;
@@ -33,7 +33,7 @@ struct hf_misfit {
 };
 
 /* Finds the remedies of an error, none if there are none. Returns 0 or HF_ERR_NOMEM. */
-int hf_remedies_find(const struct hf_misfit *misfit, unsigned error, struct hf_remedies *ret_remedies);
+int hf_remedies_find(const struct hf_unfit *unfit, unsigned error, struct hf_remedies *ret_remedies);
 
 /* Adds one, unless the same is there. */
 void hf_remedies_add(struct hf_remedies *remedies, const struct hf_remedy *remedy);

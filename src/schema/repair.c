@@ -4,6 +4,7 @@
 #include "schema/envelope.h"
 #include "schema/loose.h"
 #include "schema/remedy.h"
+#include "schema/run.h"
 #include "json/canonical.h"
 #include "json/unique.h"
 
@@ -11,8 +12,9 @@
  * and then each of the others is tried. Every text that fits is one reading, and there has to be exactly one. */
 
 enum {
-  SCRATCH_MAX = 16 << 20,    /* of texts and remedies of one search */
-  TRIED_BYTES_MAX = 1 << 20, /* of all texts that are tried, so that large ones are tried less often */
+  SCRATCH_MAX = 16 << 20,              /* of texts and remedies of one search */
+  TRIED_BYTES_MAX = 1 << 20,           /* of all texts that are tried, so that large ones are tried less often */
+  STEPS_MAX = 2 * HF_SCHEMA_STEPS_MAX, /* of all runs together: what 10 ms allow */
   SLACK = 4096,
 };
 
@@ -31,9 +33,10 @@ struct search {
   struct hf_str tool;
   struct hf_arena arena;
   unsigned tries;
+  uint32_t steps;
   size_t bytes;
   struct hf_str found; /* a text that fits; absent: none yet */
-  const struct step *steps;
+  const struct step *way;
   bool uncertain; /* there is another one */
 };
 
@@ -98,7 +101,7 @@ static int same_value(struct hf_str a, struct hf_str b) {
 static int note_found(struct search *s, struct hf_str text, const struct step *last) {
   if (!s->found.ptr) {
     s->found = text;
-    s->steps = last;
+    s->way = last;
   } else {
     int same = same_value(s->found, text);
     if (same < 0)
@@ -196,7 +199,7 @@ static void insert(struct hf_remedy *chosen, unsigned *io_count, const struct hf
  * some error has no remedy. */
 static int choose(struct search *s, const struct attempt *attempt, struct hf_remedy *singles, unsigned *ret_count,
                   struct hf_remedies *ret_choice) {
-  struct hf_misfit misfit = {&attempt->doc, &attempt->errors, hf_schema_doc(s->schema), s->tool, &s->arena};
+  struct hf_unfit unfit = {&attempt->doc, &attempt->errors, hf_schema_doc(s->schema), s->tool, &s->arena};
   struct hf_remedies *some = scratch(s, sizeof *some);
   if (!some)
     return HF_ERR_NOMEM;
@@ -205,7 +208,7 @@ static int choose(struct search *s, const struct attempt *attempt, struct hf_rem
   for (unsigned i = 0; i < attempt->errors.count; i++) {
     if (attempt->errors.item[i].parent >= 0)
       continue;
-    int r = hf_remedies_find(&misfit, i, some);
+    int r = hf_remedies_find(&unfit, i, some);
     if (r < 0 || some->count == 0)
       return r;
     if (some->count == 1)
@@ -242,10 +245,16 @@ static int read_attempt(struct attempt *attempt) {
   return hf_json_unique(&attempt->doc, &key);
 }
 
+static int explain(struct search *s, struct attempt *attempt) {
+  int r = hf_schema_explain(s->schema, s->run, &attempt->doc, 0, &attempt->errors);
+  s->steps += HF_SCHEMA_STEPS_MAX - s->run->steps;
+  return r;
+}
+
 /* Finds the readings that can be reached from `text`. */
 static int explore(struct search *s, struct hf_str text, const struct step *last) {
   s->bytes += text.len;
-  if (++s->tries > HF_REPAIR_TRIES_MAX || count_steps(last) > HF_REPAIRS_MAX ||
+  if (++s->tries > HF_REPAIR_TRIES_MAX || count_steps(last) > HF_REPAIRS_MAX || s->steps > STEPS_MAX ||
       (s->bytes > TRIED_BYTES_MAX && s->tries > 1))
     return HF_ERR_LIMIT;
   struct attempt *attempt = hf_calloc(1, sizeof *attempt);
@@ -257,7 +266,7 @@ static int explore(struct search *s, struct hf_str text, const struct step *last
   hf_schema_errors_init(&attempt->errors);
   int r = read_attempt(attempt);
   if (r == 0)
-    r = hf_schema_explain(s->schema, s->run, &attempt->doc, 0, &attempt->errors);
+    r = explain(s, attempt);
   if (r == 0)
     r = note_found(s, text, last);
   else if (r == HF_ERR_INVALID)
@@ -288,12 +297,12 @@ static int explore_read(struct search *s, struct hf_str text, unsigned how, cons
   struct attempt attempt = {.text = text};
   hf_json_scan_init(&attempt.scan, &options);
   int r = read_attempt(&attempt);
-  struct hf_misfit misfit = {
+  struct hf_unfit unfit = {
       .doc = &attempt.doc, .schema = hf_schema_doc(s->schema), .tool = s->tool, .arena = &s->arena};
   uint32_t content;
-  enum hf_envelope envelope = r == 0 ? hf_envelope_find(&misfit, &content) : HF_ENVELOPE_NONE;
+  enum hf_envelope envelope = r == 0 ? hf_envelope_find(&unfit, &content) : HF_ENVELOPE_NONE;
   if (r == 0 && envelope != HF_ENVELOPE_NONE) {
-    struct hf_remedy open = hf_envelope_open(&misfit, content);
+    struct hf_remedy open = hf_envelope_open(&unfit, content);
     r = follow(s, &attempt, &open, 1, last);
   }
   bool known = (how & HF_LOOSE_CALL) == 0 &&
@@ -304,6 +313,13 @@ static int explore_read(struct search *s, struct hf_str text, unsigned how, cons
   return r == HF_ERR_DUPLICATE ? 0 : r;
 }
 
+static bool is_blank(struct hf_str text) {
+  for (size_t i = 0; i < text.len; i++)
+    if (text.ptr[i] != ' ' && text.ptr[i] != '\t' && text.ptr[i] != '\r' && text.ptr[i] != '\n')
+      return false;
+  return true;
+}
+
 /* What the text means that is no JSON: nothing means no arguments. */
 static int read_leniently(struct search *s, struct hf_str raw) {
   if (raw.len > TRIED_BYTES_MAX)
@@ -311,9 +327,7 @@ static int read_leniently(struct search *s, struct hf_str raw) {
   struct hf_buf value;
   hf_buf_init(&value, 2 * raw.len + SLACK);
   unsigned how = 0;
-  bool empty = true;
-  for (size_t i = 0; i < raw.len; i++)
-    empty = empty && memchr(" \t\r\n", raw.ptr[i], 4);
+  bool empty = is_blank(raw);
   int r = empty ? hf_buf_append_str(&value, HF_STR("\"\"")) : hf_loose_read(raw, &value, &how, NULL);
   struct hf_str text = r == 0 ? hf_arena_copy(&s->arena, hf_buf_str(&value)) : (struct hf_str){NULL, 0};
   hf_buf_deinit(&value);
@@ -363,10 +377,10 @@ static bool changes_values(const struct step *last) {
 /* The text that was found, if there is one and no other. */
 static int finish(struct search *s, const struct hf_repair_options *options, struct hf_arena *arena, struct hf_buf *out,
                   struct hf_repairs *ret_repairs) {
-  if (!s->found.ptr || s->uncertain || (options->keep_values && changes_values(s->steps)))
+  if (!s->found.ptr || s->uncertain || (options->keep_values && changes_values(s->way)))
     return HF_ERR_INVALID;
   struct hf_repairs *repairs = hf_arena_alloc(arena, sizeof *repairs);
-  int r = repairs ? list_steps(s->steps, arena, repairs) : HF_ERR_NOMEM;
+  int r = repairs ? list_steps(s->way, arena, repairs) : HF_ERR_NOMEM;
   if (r == 0)
     r = hf_buf_append_str(out, s->found);
   if (r == 0)

@@ -418,6 +418,98 @@ static void repair__shows_only_the_start_of_what_is_long(void **state) {
   tear_down(&b);
 }
 
+static void append(struct hf_buf *buf, const char *text) {
+  assert_int_equal(hf_buf_append(buf, text, strlen(text)), 0);
+}
+
+/* What comes of `count` copies of a member whose names are numbered. */
+static int repair_many(const char *schema_start, const char *schema, const char *schema_end, const char *value,
+                       unsigned count, const char *last) {
+  struct hf_buf text, raw;
+  hf_buf_init(&text, OUT_MAX);
+  hf_buf_init(&raw, 2 * OUT_MAX);
+  append(&text, schema_start);
+  append(&raw, "{");
+  for (unsigned i = 0; i < count; i++) {
+    assert_int_equal(hf_buf_printf(&text, "%s\"p%u\":%s", i ? "," : "", i, schema), 0);
+    assert_int_equal(hf_buf_printf(&raw, "%s\"p%u\":%s", i ? "," : "", i, value), 0);
+  }
+  append(&text, schema_end);
+  append(&raw, last);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_int_equal(hf_buf_append(&raw, "", 1), 0);
+  struct bench b;
+  set_up(&b, text.data);
+  int r = repair(&b, raw.data);
+  tear_down(&b);
+  hf_buf_deinit(&text);
+  hf_buf_deinit(&raw);
+  return r;
+}
+
+static void repair__makes_so_many_repairs_and_no_more(void **state) {
+  (void)state;
+  const char *start = "{\"properties\":{", *integer = "{\"type\":\"integer\"}";
+  assert_int_equal(repair_many(start, integer, "}}", "\"5\"", HF_REPAIRS_MAX, "}"), 0);
+  assert_int_equal(repair_many(start, integer, "}}", "\"5\"", HF_REPAIRS_MAX + 1, "}"), HF_ERR_LIMIT);
+}
+
+static void repair__makes_so_many_tries_and_no_more(void **state) {
+  (void)state;
+  const char *either = "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}]}";
+  const char *end =
+      ",\"z\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}]}}}";
+  assert_int_equal(repair_many("{\"properties\":{", either, end, "\"5\"", 3, ",\"z\":\"5.5\"}"), HF_ERR_INVALID);
+  assert_int_equal(repair_many("{\"properties\":{", either, end, "\"5\"", 9, ",\"z\":\"5.5\"}"), HF_ERR_LIMIT);
+}
+
+static void repair__takes_so_many_steps_and_no_more(void **state) {
+  (void)state;
+  for (unsigned copies = 4; copies <= 100; copies *= 25) {
+    struct hf_buf schema, raw;
+    hf_buf_init(&schema, OUT_MAX);
+    hf_buf_init(&raw, OUT_MAX);
+    append(&schema, "{\"properties\":{\"o\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"array\",\"items\":{"
+                    "\"type\":\"integer\"}}}},\"l\":{"
+                    "\"allOf\":[");
+    for (unsigned i = 0; i < copies; i++)
+      append(&schema, i ? ",{\"items\":{\"type\":\"integer\"}}" : "{\"items\":{\"type\":\"integer\"}}");
+    append(&schema, "]}}}");
+    append(&raw, "{\"o\":\"{\\\"n\\\":\\\"['5']\\\"}\",\"l\":[1");
+    for (unsigned i = 0; i < 1900; i++)
+      append(&raw, ",1");
+    append(&raw, "]}");
+    assert_int_equal(hf_buf_append(&schema, "", 1), 0);
+    assert_int_equal(hf_buf_append(&raw, "", 1), 0);
+    struct bench b;
+    set_up(&b, schema.data);
+    assert_int_equal(repair(&b, raw.data), copies == 4 ? 0 : HF_ERR_LIMIT);
+    tear_down(&b);
+    hf_buf_deinit(&schema);
+    hf_buf_deinit(&raw);
+  }
+}
+
+static void repair__reads_so_much_and_no_more(void **state) {
+  (void)state;
+  for (unsigned more = 0; more < 2; more++) {
+    struct hf_buf raw;
+    hf_buf_init(&raw, 4 * OUT_MAX);
+    append(&raw, "{\"n\":\"5\",\"s\":\"");
+    size_t len = more ? OUT_MAX : OUT_MAX / 4;
+    assert_int_equal(hf_buf_reserve(&raw, len), 0);
+    memset(raw.data + raw.len, 'x', len);
+    raw.len += len;
+    append(&raw, "\"}");
+    assert_int_equal(hf_buf_append(&raw, "", 1), 0);
+    struct bench b;
+    set_up(&b, OBJECT("\"n\":{\"type\":\"integer\"}"));
+    assert_int_equal(repair(&b, raw.data), more ? HF_ERR_LIMIT : 0);
+    tear_down(&b);
+    hf_buf_deinit(&raw);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(repair__never_touches_what_is_valid),
@@ -440,6 +532,10 @@ int main(void) {
       cmocka_unit_test(repair__finds_the_branch_that_fits),
       cmocka_unit_test(repair__keeps_values_where_it_must),
       cmocka_unit_test(repair__shows_only_the_start_of_what_is_long),
+      cmocka_unit_test(repair__makes_so_many_repairs_and_no_more),
+      cmocka_unit_test(repair__makes_so_many_tries_and_no_more),
+      cmocka_unit_test(repair__takes_so_many_steps_and_no_more),
+      cmocka_unit_test(repair__reads_so_much_and_no_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
