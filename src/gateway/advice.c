@@ -5,6 +5,7 @@
 #include "gateway/amend.h"
 #include "gateway/condition.h"
 #include "gateway/correct.h"
+#include "gateway/feedback.h"
 #include "gateway/gateway.h"
 #include "gateway/pipeline.h"
 #include "mcp/compose.h"
@@ -128,11 +129,11 @@ static bool write_result_note(struct hf_exchange *exchange, struct hf_buf *out) 
   exchange->notes.misfit = HF_MISFIT_EXPECTATION;
   exchange->notes.asked = view.anchored ? HF_CORRECTION_ANCHORED : HF_CORRECTION_FEEDBACK;
   exchange->notes.stopped = view.exhausted;
-  const struct hf_str name = exchange->request.name;
-  hf_print(&p,
-           "Note of the gateway, not of the tool: '%.*s' was executed and answered, but not with what is expected of "
-           "it: %.*s. ",
-           name.len < VALUE_SHOWN_MAX ? (int)name.len : VALUE_SHOWN_MAX, name.ptr, HF_STR_FMT(hf_buf_str(&wanted)));
+  hf_print(&p, "Note of the gateway, not of the tool: ");
+  if (p.error == 0)
+    p.error = hf_feedback_quote(exchange->request.name, VALUE_SHOWN_MAX, out);
+  hf_print(&p, " was executed and answered, but not with what is expected of it: %.*s. ",
+           HF_STR_FMT(hf_buf_str(&wanted)));
   if (view.exhausted)
     hf_print(&p, "Stop: this is the result of %u calls by now. Tell the user, and ask how to go on.", view.count);
   else if (!can_repeat(exchange))

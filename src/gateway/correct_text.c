@@ -1,13 +1,10 @@
 #include "gateway/correct_text.h"
 
 #include "base/printer.h"
+#include "gateway/feedback.h"
 #include "json/write.h"
 
 enum { NAME_SHOWN_MAX = 128, STEP_MAX = 2048 };
-
-static struct hf_str shown(struct hf_str s) {
-  return (struct hf_str){s.ptr, s.len < NAME_SHOWN_MAX ? s.len : NAME_SHOWN_MAX};
-}
 
 static const char *plural(unsigned n) {
   return n == 1 ? "" : "s";
@@ -21,10 +18,10 @@ static void print_line(struct hf_printer *p, struct hf_str text) {
   }
 }
 
+/* As a JSON string, which strangers' words cannot get out of. */
 static void print_name(struct hf_printer *p, const struct hf_correct_words *words) {
-  hf_print(p, "'");
-  print_line(p, shown(words->name));
-  hf_print(p, "'");
+  if (p->error == 0)
+    p->error = hf_feedback_quote(words->name, NAME_SHOWN_MAX, p->buf);
 }
 
 static void print_history(struct hf_printer *p, const struct hf_correction_view *view) {

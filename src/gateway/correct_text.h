@@ -13,7 +13,7 @@ struct hf_correct_words {
   unsigned max;                 /* tries that there may be */
   struct hf_str text;           /* of the refusal */
   bool has_example;             /* `text` ends with arguments that fit */
-  struct hf_str others;         /* "`a`, `b`": other tools that take these arguments; or absent */
+  struct hf_str others;         /* `"a", "b"`: other tools that take these arguments; or absent */
 };
 
 /* Appends the whole text of a refusal. Returns 0 or the buffer's error. */

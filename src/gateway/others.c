@@ -1,9 +1,12 @@
 #include "gateway/others.h"
 
 #include "gateway/catalog.h"
+#include "gateway/feedback.h"
 #include "gateway/gateway.h"
 #include "json/unique.h"
 #include "json/value.h"
+
+enum { NAME_SHOWN_MAX = 128 };
 
 struct search {
   const struct hf_exchange *exchange;
@@ -68,8 +71,11 @@ static bool look(void *ctx, const struct hf_shown_tool *tool) {
 
 static int tell(const struct search *search, struct hf_buf *out) {
   int r = 0;
-  for (unsigned i = 0; r == 0 && i < search->found_count; i++)
-    r = hf_buf_printf(out, "%s'%.*s'", i ? ", " : "", HF_STR_FMT(search->found[i]));
+  for (unsigned i = 0; r == 0 && i < search->found_count; i++) {
+    r = hf_buf_append_str(out, i ? HF_STR(", ") : HF_STR(""));
+    if (r == 0)
+      r = hf_feedback_quote(search->found[i], NAME_SHOWN_MAX, out);
+  }
   return r;
 }
 

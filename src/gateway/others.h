@@ -13,7 +13,8 @@ enum {
   HF_OTHERS_BYTES_MAX = 16 << 10, /* of arguments, and of a schema; larger ones are not looked at */
 };
 
-/* Appends their names as "'a', 'b'"; nothing if there are none. Returns 0 or the buffer's error. */
+/* Appends their names as JSON strings with commas between them; nothing if there are none. Returns 0 or the buffer's
+ * error. */
 int hf_others_tell(const struct hf_exchange *exchange, struct hf_buf *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gateway/advice.h"
 #include "gateway/correct.h"
+#include "gateway/others.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +81,7 @@ static void correct__the_same_name_again_is_told_another_way(void **state) {
   struct shop shop;
   begin(&shop);
   call(&shop, &shop.ann, "loook", "{\"a\":1}", NULL, "There is no tool", "Take another way");
-  call(&shop, &shop.ann, "loook", "{\"a\":2}", NULL, "You called 'shop__loook' before", NULL);
+  call(&shop, &shop.ann, "loook", "{\"a\":2}", NULL, "You called \\\"shop__loook\\\" before", NULL);
   assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_ANCHORED), 1);
   shop_close(&shop);
 }
@@ -91,7 +92,7 @@ static void correct__tries_are_forgotten_after_their_time(void **state) {
   begin(&shop);
   call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool", NULL);
   world_run(&shop.world, HF_SECONDS(600) - 1);
-  call(&shop, &shop.ann, "loook", "{}", NULL, "You called 'shop__loook' before", NULL);
+  call(&shop, &shop.ann, "loook", "{}", NULL, "You called \\\"shop__loook\\\" before", NULL);
   world_run(&shop.world, HF_SECONDS(600));
   call(&shop, &shop.ann, "loook", "{}", NULL, "There is no tool", "before");
   assert_int_equal(count(&shop, HF_CORRECTION_NAME, HF_CORRECTION_END_ABANDONED), 1);
@@ -260,11 +261,11 @@ static const struct fake_server library = {
     .era = HF_ERA_MODERN,
 };
 
-static void open_library(struct shop *shop, enum hf_letter_policy letters) {
+static void open_server(struct shop *shop, const struct fake_server *server, enum hf_letter_policy letters) {
   memset(&store, 0, sizeof store);
   fake_store_init(&store, NULL);
   *shop = (struct shop){0};
-  world_init(&shop->world, &library, 1);
+  world_init(&shop->world, server, 1);
   shop->world.settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
   shop->world.settings->tool_defaults.letters = letters;
   fake_store_reopen(&store, &shop->world.loop);
@@ -273,6 +274,10 @@ static void open_library(struct shop *shop, enum hf_letter_policy letters) {
   client_open_as(&shop->world, &shop->ann, "ann", HF_ERA_MODERN);
   client_open_as(&shop->world, &shop->bob, "bob", HF_ERA_MODERN);
   shop->upstream = world_upstream(&shop->world, "lib");
+}
+
+static void open_library(struct shop *shop, enum hf_letter_policy letters) {
+  open_server(shop, &library, letters);
 }
 
 static void ask(struct shop *shop, const char *tool, const char *arguments, const char *expected,
@@ -300,7 +305,7 @@ static void correct__arguments_that_do_not_fit_have_an_end(void **state) {
   open_library(&shop, HF_LETTER_UNSAFE);
   ask(&shop, "find", "{\"q\":5}", "Correct the arguments and call it again.", "Take another way");
   ask(&shop, "find", "{ \"q\" : 5.0 }", "You sent these very arguments before.", "Stop: ");
-  ask(&shop, "find", "{\"n\":1}", "Stop: 3 calls of 'lib__find' had arguments that don't fit it",
+  ask(&shop, "find", "{\"n\":1}", "Stop: 3 calls of \\\"lib__find\\\" had arguments that don't fit it",
       "Correct the arguments");
   assert_int_equal(shop_count(&shop), 0);
   assert_int_equal(fake_store_letters(&store), 1);
@@ -333,16 +338,81 @@ static void others__are_those_that_take_the_arguments_as_they_are(void **state) 
   struct shop shop;
   open_library(&shop, HF_LETTER_OFF);
   ask(&shop, "find", "{\"q\":5}", "Correct the arguments", "another tool");
-  ask(&shop, "find", "{\"q\":5}", "the arguments that you gave fit 'lib__count'.\\n", NULL);
+  ask(&shop, "find", "{\"q\":5}", "the arguments that you gave fit \\\"lib__count\\\".\\n", NULL);
   shop_close(&shop);
   open_library(&shop, HF_LETTER_OFF);
   ask(&shop, "find", "{\"q\":0}", "Correct the arguments", "another tool");
-  ask(&shop, "find", "{\"q\":0}", "the arguments that you gave fit 'lib__count', 'lib__small'.\\n", NULL);
+  ask(&shop, "find", "{\"q\":0}", "the arguments that you gave fit \\\"lib__count\\\", \\\"lib__small\\\".\\n", NULL);
   shop_close(&shop);
   open_library(&shop, HF_LETTER_OFF);
   ask(&shop, "find", "{}", "Correct the arguments", "another tool");
   ask(&shop, "find", "{}", "You sent these very arguments before.", "another tool"); /* nothing fits everything */
   shop_close(&shop);
+}
+
+/* Is the tool `wanted` told to who brings these arguments to `find` again? */
+static bool finds(const char *tools, const char *arguments) {
+  struct shop shop;
+  struct fake_server many = library;
+  struct fake_reply reply;
+  char text[64 << 10];
+  many.tools = tools;
+  open_server(&shop, &many, HF_LETTER_OFF);
+  for (int i = 0; i < 2; i++) {
+    snprintf(text, sizeof text,
+             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"lib__find\","
+             "\"arguments\":%s,\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+             "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+             arguments);
+    client_send(&shop.world, &shop.ann, &reply, text);
+    if (i == 0)
+      reply_deinit(&reply);
+  }
+  bool found = strstr(reply.answer, "lib__wanted") != NULL;
+  reply_deinit(&reply);
+  shop_close(&shop);
+  return found;
+}
+
+static void write_tools(struct hf_buf *out, unsigned others, const char *other, const char *wanted) {
+  out->len = 0;
+  assert_int_equal(hf_buf_printf(out, "{\"tools\":[{\"name\":\"find\",\"inputSchema\":{\"type\":\"object\","
+                                      "\"properties\":{\"q\":{\"type\":\"string\"}}}}"),
+                   0);
+  for (unsigned i = 0; i < others; i++)
+    assert_int_equal(hf_buf_printf(out, ",{\"name\":\"o%u\",\"inputSchema\":%s}", i, other), 0);
+  assert_int_equal(hf_buf_printf(out, ",{\"name\":\"wanted\",\"inputSchema\":%s}]}", wanted), 0);
+  assert_int_equal(hf_buf_append(out, "", 1), 0);
+}
+
+static void others__are_looked_for_within_limits(void **state) {
+  (void)state;
+  static const char takes[] = "{\"properties\":{\"q\":{}}}", refuses[] = "{\"properties\":{\"q\":false}}";
+  static char long_schema[HF_OTHERS_BYTES_MAX + 2], long_arguments[HF_OTHERS_BYTES_MAX + 2];
+  struct hf_buf tools;
+  hf_buf_init(&tools, 1 << 20);
+  write_tools(&tools, HF_OTHERS_LOOK_MAX - 2, "{}", takes); /* and the one that was called */
+  assert_true(finds(tools.data, "{\"q\":1}"));
+  write_tools(&tools, HF_OTHERS_LOOK_MAX - 1, "{}", takes);
+  assert_false(finds(tools.data, "{\"q\":1}"));
+  write_tools(&tools, HF_OTHERS_TRY_MAX - 1, refuses, takes);
+  assert_true(finds(tools.data, "{\"q\":1}"));
+  write_tools(&tools, HF_OTHERS_TRY_MAX, refuses, takes);
+  assert_false(finds(tools.data, "{\"q\":1}"));
+  write_tools(&tools, HF_OTHERS_TOLD_MAX - 1, takes, takes);
+  assert_true(finds(tools.data, "{\"q\":1}"));
+  write_tools(&tools, HF_OTHERS_TOLD_MAX, takes, takes);
+  assert_false(finds(tools.data, "{\"q\":1}"));
+  for (int more = 0; more < 2; more++) {
+    snprintf(long_schema, sizeof long_schema, "{%*s%s", HF_OTHERS_BYTES_MAX + more - (int)sizeof takes + 1, "",
+             takes + 1);
+    write_tools(&tools, 0, "{}", long_schema);
+    assert_int_equal(finds(tools.data, "{\"q\":1}"), more == 0);
+    write_tools(&tools, 0, "{}", takes);
+    snprintf(long_arguments, sizeof long_arguments, "{\"q\":1%*s}", HF_OTHERS_BYTES_MAX + more - 7, "");
+    assert_int_equal(finds(tools.data, long_arguments), more == 0);
+  }
+  hf_buf_deinit(&tools);
 }
 
 static void advice__the_same_call_with_the_same_error_is_told_so(void **state) {
@@ -440,7 +510,7 @@ static void expect__a_result_that_is_not_as_expected_goes_back_with_the_reason(v
   world_run(&shop.world, 0);
   assert_has(
       reply.answer,
-      "\"content\":[{\"type\":\"text\",\"text\":\"" NOTE "'shop__look' was executed and answered, but not with "
+      "\"content\":[{\"type\":\"text\",\"text\":\"" NOTE "\\\"shop__look\\\" was executed and answered, but not with "
       "what is expected of it: '/structuredContent/items' is to be at least 1, or to have so many elements. If "
       "the task needs it, call it with other arguments (try 1), take another tool, or ask the user. Its answer "
       "follows.\"},{\"type\":\"text\",\"text\":\"list\"}],\"structuredContent\":{\"items\":[]},\"isError\":true");
@@ -613,6 +683,7 @@ int main(void) {
       cmocka_unit_test(correct__arguments_that_do_not_fit_have_an_end),
       cmocka_unit_test(correct__the_same_error_with_other_arguments_is_the_same_error),
       cmocka_unit_test(others__are_those_that_take_the_arguments_as_they_are),
+      cmocka_unit_test(others__are_looked_for_within_limits),
       cmocka_unit_test(advice__the_same_call_with_the_same_error_is_told_so),
       cmocka_unit_test(advice__never_is_to_repeat_what_may_have_run),
       cmocka_unit_test(advice__hints_are_given_by_pattern),

@@ -52,13 +52,13 @@ static void correct_text__who_repeats_itself_is_told_another_way(void **state) {
       .count = 2, .anchored = true, .same_arguments = true, .same_error = true, .tries = {&first}, .try_count = 1};
   struct hf_correct_words what = words;
   what.has_example = true;
-  what.others = HF_STR("'a', 'b'");
+  what.others = HF_STR("\"a\", \"b\"");
   assert_text(&what, &view,
               "You sent these very arguments before. They were refused, and will be each time. This was try 2 of 4.\n"
               "Take another way:\n- Read the task again: the value that is wanted may be another one than the one you "
               "think of. If the task doesn't say it, ask the user; don't make it up.\n- Begin with the least that fits "
               "(below), and change nothing but its values.\n- Perhaps it is another tool that you want: the arguments "
-              "that you gave fit 'a', 'b'.\n\nIt doesn't fit.\nCorrect the arguments and call it again.");
+              "that you gave fit \"a\", \"b\".\n\nIt doesn't fit.\nCorrect the arguments and call it again.");
   view.same_arguments = false;
   what.has_example = false;
   what.others = (struct hf_str){NULL, 0};
@@ -72,10 +72,11 @@ static void correct_text__who_repeats_itself_is_told_another_way(void **state) {
   what.kind = HF_CORRECTION_NAME;
   what.name = HF_STR("fi\nnd");
   what.max = 3;
-  assert_text(&what, &view,
-              "You called 'fi nd' before: it was not there, and calling it again doesn't make it. This was try 2 of "
-              "3.\nTake another way:\n- Read the list of tools, and call one of those by its exact name.\n- If none of "
-              "them does what you want, do without, or ask the user.\n\nIt doesn't fit.");
+  assert_text(
+      &what, &view,
+      "You called \"fi\\nnd\" before: it was not there, and calling it again doesn't make it. This was try 2 of "
+      "3.\nTake another way:\n- Read the list of tools, and call one of those by its exact name.\n- If none of "
+      "them does what you want, do without, or ask the user.\n\nIt doesn't fit.");
 }
 
 static void correct_text__in_the_end_it_is_to_stop_and_ask(void **state) {
@@ -84,7 +85,7 @@ static void correct_text__in_the_end_it_is_to_stop_and_ask(void **state) {
       .count = 3, .anchored = true, .exhausted = true, .tries = {&first, &second}, .try_count = 2};
   assert_text(
       &words, &view,
-      "Stop: 3 calls of 'find' had arguments that don't fit it, and none was sent. Don't call it again for this. "
+      "Stop: 3 calls of \"find\" had arguments that don't fit it, and none was sent. Don't call it again for this. "
       "Tell the user what you wanted to do and what stands in the way (below), and ask how to go on.\n\nIt "
       "doesn't fit.\n\nTried before, without success:\n1. /q: must be a string (2 times)\n");
   struct hf_correct_words name = words;
