@@ -89,7 +89,7 @@ static int compile_reference(struct hf_compiler *c, enum hf_word word) {
   if (node == HF_JSON_NONE)
     return 0;
   struct hf_str text;
-  struct hf_target target = {0};
+  struct hf_target target = {.resource = c->resource};
   int r = hf_compile_text(c, node, &text);
   if (r == 0)
     r = hf_resources_resolve(&c->resources, c->resource, text, &target);

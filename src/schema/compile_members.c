@@ -13,7 +13,7 @@ static int add_properties(struct hf_compiler *c, struct hf_object *object, uint3
   uint32_t key, value;
   while (hf_json_next(c->doc, &iter, &key, &value)) {
     struct hf_str text;
-    uint32_t sub;
+    uint32_t sub = HF_NONE;
     int r = hf_compile_text(c, key, &text);
     if (r == 0)
       r = hf_compile_child(c, value, &sub);

@@ -81,6 +81,10 @@ int hf_resources_find(struct hf_resources *resources, struct hf_str uri, struct 
 int hf_resources_resolve(struct hf_resources *resources, struct hf_resource *base, struct hf_str reference,
                          struct hf_target *ret_target);
 
+/* The anchor of a resource that is called so. Returns 0, HF_ERR_NOTFOUND or HF_ERR_NOMEM, not told. */
+int hf_resources_anchor(struct hf_resources *resources, const struct hf_resource *resource, struct hf_str name,
+                        const struct hf_anchor **ret_anchor);
+
 /* The innermost resource that a node is in. */
 struct hf_resource *hf_source_resource(const struct hf_source *source, uint32_t node);
 

@@ -155,16 +155,16 @@ static void merge(struct hf_evaluated *into, const struct hf_evaluated *from) {
 }
 
 /* Runs with a set of its own, which is added to the one above if the result is valid. */
-static int run_apart(struct hf_schema_run *run, struct hf_frame *frame) {
-  struct hf_evaluated *above = frame->evaluated, own;
+static int run_apart(struct hf_schema_run *run, const struct hf_frame *frame) {
+  struct hf_evaluated own;
   size_t used = run->used;
   int r = begin_evaluated(run, frame->node, &own);
   if (r < 0)
     return r;
-  frame->evaluated = &own;
-  r = run_ops(run, frame);
-  if (r == 0 && above)
-    merge(above, &own);
+  const struct hf_frame apart = {frame->up, frame->sub, frame->via, frame->node, &own};
+  r = run_ops(run, &apart);
+  if (r == 0 && frame->evaluated)
+    merge(frame->evaluated, &own);
   run->used = used;
   return r;
 }

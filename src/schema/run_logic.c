@@ -8,7 +8,8 @@ int hf_run_reference(struct hf_schema_run *run, const struct hf_frame *frame, co
 /* The outermost resource on the way here that has the anchor decides. */
 int hf_run_dynamic(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_op *op) {
   uint32_t target = op->a, last = HF_NONE;
-  for (const struct hf_frame *at = frame; at; at = at->up) {
+  const struct hf_frame *at = frame;
+  do {
     if (at->sub->scope == last)
       continue;
     last = at->sub->scope;
@@ -19,7 +20,7 @@ int hf_run_dynamic(struct hf_schema_run *run, const struct hf_frame *frame, cons
     for (uint32_t i = 0; i < scope->dynamic_count; i++, dynamic++)
       if (dynamic->name == op->b)
         target = dynamic->sub;
-  }
+  } while ((at = at->up));
   return hf_run_apply(run, frame, target, op, frame->node, frame->evaluated);
 }
 
