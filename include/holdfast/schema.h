@@ -82,6 +82,7 @@ struct hf_json_misfit {
   size_t absolute_len;
   const char *message; /* "must be at least 1; got 0" */
   size_t message_len;
+  int parent; /* the reason that it is a reason of (an anyOf, oneOf, …), by number; -1: none */
 };
 
 /* One thing that was changed, likewise. */

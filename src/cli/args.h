@@ -32,6 +32,7 @@ enum hf_flag {
   HF_FLAG_SECRETS = 1 << 18,
   HF_FLAG_REPLAY = 1 << 19, /* all that a replay takes besides */
   HF_FLAG_REPORT = 1 << 24, /* all that a report takes */
+  HF_FLAG_REPAIR = 1 << 25,
 };
 
 /* Which letters, as the command line says it. NULL: nothing is said. */
@@ -120,6 +121,7 @@ int hf_cmd_chaos(const struct hf_args *args);
 int hf_cmd_dlq(const struct hf_args *args);
 int hf_cmd_explain(const struct hf_args *args);
 int hf_cmd_report(const struct hf_args *args);
+int hf_cmd_validate(const struct hf_args *args);
 int hf_cmd_config(const struct hf_args *args);
 int hf_cmd_token(const struct hf_args *args);
 int hf_cmd_version(const struct hf_args *args);

@@ -182,6 +182,7 @@ static int describe(struct hf_json_validation *validation, const struct hf_json_
                     const struct hf_schema_errors *errors, const struct hf_schema_error *error,
                     struct hf_json_misfit *misfit, struct hf_buf *scratch) {
   misfit->keyword = hf_keyword_name(error->keyword);
+  misfit->parent = error->parent;
   int err = hf_json_pointer_of(doc, error->value, scratch);
   struct hf_str text = keep(validation, scratch);
   misfit->instance = text.ptr;

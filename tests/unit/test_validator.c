@@ -131,6 +131,7 @@ static void validation__lists_all_that_is_wrong(void **state) {
     struct hf_json_misfit misfit;
     hf_json_validation_misfit(validation, i, &misfit);
     assert_string_equal(misfit.keyword, expected[i].keyword);
+    assert_int_equal(misfit.parent, -1);
     assert_text(misfit.instance, misfit.instance_len, expected[i].instance);
     assert_text(misfit.location, misfit.location_len, expected[i].location);
     assert_text(misfit.message, misfit.message_len, expected[i].message);
@@ -160,6 +161,21 @@ static void validation__gives_keywords_their_uri(void **state) {
   hf_json_validation_misfit(validation, 0, &misfit);
   assert_text(misfit.location, misfit.location_len, "/properties/a b/type");
   assert_text(misfit.absolute, misfit.absolute_len, "https://example.com/s#/properties/a%20b/type");
+  hf_json_validation_free(validation);
+  hf_json_validator_free(validator);
+}
+
+static void validation__tells_which_reason_belongs_to_which(void **state) {
+  (void)state;
+  struct hf_json_validator *validator = compile("{\"anyOf\":[{\"type\":\"string\"},{\"not\":{}}]}", NULL);
+  struct hf_json_validation *validation = validate(validator, "1", HF_JSON_REPAIR_OFF);
+  static const int parents[] = {-1, 0, 0};
+  assert_int_equal(hf_json_validation_misfits(validation, NULL), 3);
+  for (size_t i = 0; i < 3; i++) {
+    struct hf_json_misfit misfit;
+    hf_json_validation_misfit(validation, i, &misfit);
+    assert_int_equal(misfit.parent, parents[i]);
+  }
   hf_json_validation_free(validation);
   hf_json_validator_free(validator);
 }
@@ -235,6 +251,7 @@ int main(void) {
       cmocka_unit_test(validator__obeys_its_options),
       cmocka_unit_test(validation__lists_all_that_is_wrong),
       cmocka_unit_test(validation__gives_keywords_their_uri),
+      cmocka_unit_test(validation__tells_which_reason_belongs_to_which),
       cmocka_unit_test(validation__repairs_as_far_as_it_may),
       cmocka_unit_test(validation__refuses_what_is_no_json),
   };
