@@ -101,6 +101,12 @@ static int use_model(struct hf_app *app, const struct hf_settings *settings) {
   return r;
 }
 
+static void start_model(struct hf_app *app) {
+  int r = use_model(app, app->settings);
+  if (r < 0)
+    hf_log_event(app->log, HF_LOG_ERROR, "no model to ask", HF_LOG_STR("reason", hf_str_from(hf_err_text(r))));
+}
+
 static int reload(void *context, struct hf_error *reterr) {
   struct hf_app *app = context;
   struct hf_settings *settings = NULL;
@@ -216,9 +222,6 @@ static void use_store(struct hf_app *app, struct hf_store *store) {
   hf_gateway_note_database(app->gateway, app->database, NULL);
   hf_gateway_use_store(app->gateway, store);
   start_alerts(app);
-  r = use_model(app, app->settings);
-  if (r < 0)
-    hf_log_event(app->log, HF_LOG_ERROR, "no model to ask", HF_LOG_STR("reason", hf_str_from(hf_err_text(r))));
 }
 
 /* The settings may have changed since it was tried. */
@@ -345,6 +348,7 @@ static int start(struct hf_app *app, struct hf_error *reterr) {
   if (r < 0)
     return hf_error_set(reterr, r, "cannot start: %s", hf_err_text(r));
   r = start_store(app);
+  start_model(app);
   app->console = hf_console_new(app->gateway, reload, app);
   if (r < 0 || !app->console)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
