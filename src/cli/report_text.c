@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TOOLS_SHOWN = 20, ADVISED = 5, LIST_AT = 27, LABEL_WIDTH = 25, INDENT = 2 };
+enum { TOOLS_SHOWN = 20, NAME_SHOWN = 80, PLACE_SHOWN = 60, ADVISED = 5, LIST_AT = 27, LABEL_WIDTH = 25, INDENT = 2 };
 
 static const unsigned chains[] = {5, 10, 20};
 
@@ -223,8 +223,11 @@ static int print_tools(const struct hf_report_data *data, size_t width, FILE *to
     struct hf_report_numbers numbers;
     char text[HF_REPORT_NUMBER_MAX];
     hf_report_numbers(&tool->counts, &numbers);
-    hf_table_addf(&table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, 80)),
-                  HF_STR_FMT(hf_terminal_cut(tool->tool, 80)));
+    if (hf_report_is_unknown(tool))
+      hf_table_add(&table, HF_STR("tools that don't exist"));
+    else
+      hf_table_addf(&table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, NAME_SHOWN)),
+                    HF_STR_FMT(hf_terminal_cut(tool->tool, NAME_SHOWN)));
     hf_table_add(&table, hf_str_from(hf_report_count_text(numbers.calls, text)));
     hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate_alone, text)));
     hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate, text)));
@@ -240,6 +243,28 @@ static int print_tools(const struct hf_report_data *data, size_t width, FILE *to
   return r;
 }
 
+static void print_tool_name(const struct hf_report_tool *tool, size_t width, FILE *to) {
+  const size_t part = (width - INDENT - 2) / 2;
+  (void)fprintf(to, "%*s", INDENT, "");
+  if (hf_report_is_unknown(tool)) {
+    (void)fputs("tools that don't exist\n", to);
+    return;
+  }
+  hf_terminal_print(to, hf_terminal_cut(tool->server, part), false);
+  (void)fputs("__", to);
+  hf_terminal_print(to, hf_terminal_cut(tool->tool, part), false);
+  (void)fputc('\n', to);
+}
+
+/* In brackets, cut to what a line takes. */
+static void put_place(struct lines *lines, struct hf_str pointer) {
+  char text[4 * PLACE_SHOWN + 8];
+  const struct hf_str cut = hf_terminal_cut(pointer, PLACE_SHOWN);
+  int n = snprintf(text, sizeof text, "(%.*s%s)", HF_STR_FMT(cut), cut.len < pointer.len ? "…" : "");
+  if (n > 0)
+    put_word(lines, hf_str_from(text));
+}
+
 static void print_advice(const struct hf_report_data *data, size_t width, FILE *to) {
   size_t shown = 0;
   for (size_t i = 0; i < data->tools.count && shown < ADVISED; i++) {
@@ -252,19 +277,13 @@ static void print_advice(const struct hf_report_data *data, size_t width, FILE *
     if (shown++ == 0)
       (void)fputs("\nMOST WORTH MENDING\n", to);
     struct lines lines = {to, 2 * INDENT, width, INDENT};
-    (void)fprintf(to, "%*s", INDENT, "");
-    hf_terminal_print(to, hf_terminal_cut(tool->server, width / 2), false);
-    (void)fputs("__", to);
-    hf_terminal_print(to, hf_terminal_cut(tool->tool, width / 2), false);
-    (void)fprintf(to, "\n%*s", 2 * INDENT, "");
+    print_tool_name(tool, width, to);
+    (void)fprintf(to, "%*s", 2 * INDENT, "");
     lines.at = lines.indent;
     put_words(&lines, hf_report_count_text(advice.weight, n));
     put_words(&lines, advice.why);
     if (advice.at.ptr && advice.at.len) {
-      (void)fputs(" (", to);
-      hf_terminal_print(to, advice.at, false);
-      (void)fputc(')', to);
-      lines.at += 3 + hf_terminal_columns(advice.at);
+      put_place(&lines, advice.at);
     }
     (void)fputc('.', to);
     lines.at++;
