@@ -170,11 +170,13 @@ static void options__the_schema_is_json_and_names_every_option(void **state) {
   hf_json_scan_deinit(&scan);
 
   assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_non_null(strstr(text.data, "},\"model\":{\"type\":\"object\",\"additionalProperties\":false,"
+                                    "\"properties\":{\"url\":{"));
   size_t count;
   const struct hf_option *options = hf_options(&count);
   for (size_t i = 0; i < count; i++) {
     char key[64];
-    const char *dot = strchr(options[i].path, '.');
+    const char *dot = strrchr(options[i].path, '.');
     snprintf(key, sizeof key, "\"%s\":{", dot ? dot + 1 : options[i].path);
     assert_non_null(strstr(text.data, key));
     assert_non_null(strstr(text.data, options[i].help));

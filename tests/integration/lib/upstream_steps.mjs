@@ -44,6 +44,12 @@ export const upstreamSteps = {
     stage.vars[`upstream_${name}`] = item;
     if (item.request) upstream.acknowledge(item);
   },
+  // posted TEMPLATE [as NAME]: the same, to be answered with `http`
+  posted: async (upstream, stage, template, as, name = 'it') => {
+    const item = await upstream.inbox.take(({ message, request }) => message && request && !message.method, 'a POST');
+    check(template, item.message, stage);
+    stage.vars[`upstream_${name}`] = item;
+  },
   result: (upstream, stage, name, result) => upstream.answer(itemOf(stage, name), { result: stage.fill(result) }),
   error: (upstream, stage, name, error) => upstream.answer(itemOf(stage, name), { error: stage.fill(error) }),
   // say NAME MESSAGE: any message, on the stream or pipe that NAME came by
