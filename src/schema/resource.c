@@ -11,7 +11,7 @@ void hf_resources_init(struct hf_resources *resources, struct hf_schema *schema,
                        const struct hf_schema_options *options, struct hf_error *reterr) {
   *resources = (struct hf_resources){.schema = schema, .options = options, .reterr = reterr, .draft = HF_DRAFT_2020};
   hf_arena_init(&resources->arena, HF_RESOURCE_MEMORY_MAX);
-  hf_map_init(&resources->by_uri, HF_SCHEMA_NODES_MAX);
+  hf_map_init(&resources->by_uri, HF_SCHEMA_RESOURCES_MAX);
   hf_map_init(&resources->anchors, HF_SCHEMA_NODES_MAX);
   hf_member_names_init(&resources->names);
   hf_buf_init(&resources->uri, HF_URI_BYTES_MAX);
@@ -154,6 +154,16 @@ static int add_anchor(struct hf_resources *resources, struct hf_resource *resour
   return 0;
 }
 
+/* Makes it known by its URI; the first one of a name has it. */
+static int name_resource(struct hf_resources *resources, struct hf_resource *resource) {
+  if (resource->uri.len == 0 || hf_map_get(&resources->by_uri, resource->uri))
+    return 0;
+  int r = hf_map_put(&resources->by_uri, resource->uri, resource);
+  if (r == HF_ERR_LIMIT)
+    return hf_resources_complain(resources, r, resource->source, resource->node, "is one resource too many");
+  return r < 0 ? out_of_memory(resources) : 0;
+}
+
 static int add_resource(struct hf_resources *resources, struct hf_source *source, struct hf_resource *parent,
                         uint32_t node, struct hf_str uri, struct hf_resource **ret_resource) {
   struct hf_resource *resource = hf_arena_alloc(&resources->arena, sizeof *resource);
@@ -169,10 +179,10 @@ static int add_resource(struct hf_resources *resources, struct hf_source *source
                                    .scope = HF_NONE};
   if (!hf_vec_push(&source->resources, resource))
     return out_of_memory(resources);
-  if (copy.len > 0 && !hf_map_get(&resources->by_uri, copy) && hf_map_put(&resources->by_uri, copy, resource) < 0)
-    return out_of_memory(resources);
-  *ret_resource = resource;
-  return 0;
+  int r = name_resource(resources, resource);
+  if (r == 0)
+    *ret_resource = resource;
+  return r;
 }
 
 /* Reads `$schema` of a resource. Anything that is no draft leaves it as its parent is, except at the root. */
@@ -194,9 +204,7 @@ static int rename_root(struct hf_resources *resources, struct hf_resource *root,
   root->uri = hf_arena_copy(&resources->arena, uri);
   if (!root->uri.ptr)
     return out_of_memory(resources);
-  if (hf_map_get(&resources->by_uri, uri))
-    return 0;
-  return hf_map_put(&resources->by_uri, uri, root) < 0 ? out_of_memory(resources) : 0;
+  return name_resource(resources, root);
 }
 
 /* `$id`: a resource of its own, or up to draft 7 an anchor. `io_resource` is what the node is in. */
@@ -358,7 +366,7 @@ int hf_resources_load(struct hf_resources *resources, struct hf_str uri, struct 
   int r = read_document(resources, text, owned, &document);
   if (r < 0 && uri.len > 0)
     (void)hf_error_wrap(resources->reterr, "resource '%.*s'", HF_STR_FMT(uri));
-  struct hf_source *source = r == 0 ? add_source(resources, document) : NULL;
+  struct hf_source *source = document ? add_source(resources, document) : NULL;
   if (!source)
     return r < 0 ? r : out_of_memory(resources);
   struct hf_resource *root = NULL;

@@ -11,8 +11,9 @@
 
 enum {
   HF_URI_BYTES_MAX = 1024,
-  HF_SCHEMA_NESTING_MAX = 256, /* of a schema's text */
-  HF_RESOURCE_MEMORY_MAX = 16 << 20,
+  HF_SCHEMA_NESTING_MAX = 256,       /* of a schema's text */
+  HF_SCHEMA_RESOURCES_MAX = 4096,    /* with an `$id` of their own */
+  HF_RESOURCE_MEMORY_MAX = 16 << 20, /* more than all of these take */
 };
 
 struct hf_anchor {
