@@ -47,7 +47,7 @@ _holdfast() {
     serve) options="--config --listen --state --log-level --log-format --help" ;;
     stdio) options="--config --state --log-level --log-format --help" ;;
     wrap) options="--name --state --log-level --log-format --help --" ;;
-    check) options="--config --json --probe --help" ;;
+    check) options="--config --json --probe --audit --min-score --help" ;;
     tools | call) options="--config --control --json --log-level --log-format --help" ;;
     status) options="--control --config --watch --json --help" ;;
     explain) options="--control --config --state --json --help" ;;

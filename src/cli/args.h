@@ -31,6 +31,7 @@ enum hf_flag {
   HF_FLAG_REASON = 1 << 17,
   HF_FLAG_SECRETS = 1 << 18,
   HF_FLAG_REPLAY = 1 << 19, /* all that a replay takes besides */
+  HF_FLAG_AUDIT = 1 << 20,  /* all that an audit takes */
   HF_FLAG_REPORT = 1 << 24, /* all that a report takes */
   HF_FLAG_REPAIR = 1 << 25,
 };
@@ -72,6 +73,7 @@ struct hf_args {
   const char *since; /* of a report */
   const char *html;
   const char *price;
+  const char *min_score; /* of an audit */
   struct hf_filter_args filter;
   struct hf_replay_args replay;
   unsigned flags; /* enum hf_flag, of all that were given */

@@ -1,6 +1,7 @@
 #include "cli/args.h"
 
 #include "base/alloc.h"
+#include "cli/audit.h"
 #include "cli/check_report.h"
 #include "cli/query_text.h"
 #include "daemon/config.h"
@@ -33,8 +34,19 @@ int hf_cmd_check(const struct hf_args *args) {
   const struct hf_config_options options = {.listens = true};
   int r = hf_config_load(path, &options, &problems, &settings, &error);
 
+  struct hf_args own = *args;
+  own.config = path;
+  own.flags |= HF_FLAG_CONFIG;
   struct hf_buf text;
   hf_buf_init(&text, TEXT_MAX);
+  if (r == 0 && (args->flags & HF_FLAG_AUDIT)) {
+    if (hf_problems_print(&problems, path, &text) < 0 || flush(stderr, &text) < 0)
+      r = HF_ERR_IO;
+    else
+      r = hf_audit_command(&own, settings);
+    hf_settings_free(settings);
+    return r < 0 ? HF_EXIT_FAILED : r;
+  }
   if (args->flags & HF_FLAG_JSON) {
     int written = hf_check_json(path, settings, &problems, r < 0 && problems.errors == 0 ? error.text : NULL, &text);
     if (written < 0 || flush(stdout, &text) < 0)
@@ -54,8 +66,5 @@ int hf_cmd_check(const struct hf_args *args) {
     return HF_EXIT_USAGE;
   if (r > 0 || !(args->flags & HF_FLAG_PROBE))
     return r;
-  struct hf_args probe = *args;
-  probe.config = path;
-  probe.flags |= HF_FLAG_CONFIG;
-  return hf_query_probe(&probe);
+  return hf_query_probe(&own);
 }
