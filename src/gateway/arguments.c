@@ -165,6 +165,7 @@ static enum hf_stage_result warn(struct hf_exchange *exchange, const struct hf_m
   struct hf_buf reasons;
   hf_buf_init(&reasons, TEXT_MAX);
   (void)hf_feedback_reasons(misfit, WARN_TOKENS, &reasons);
+  hf_feedback_join(&reasons);
   hf_log_event(exchange->client->gateway->loop->log, HF_LOG_WARN, "arguments do not fit, and are sent all the same",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_STR("tool", exchange->request.name),
                HF_LOG_STR("reasons", hf_buf_str(&reasons)));
@@ -205,6 +206,35 @@ static enum hf_stage_result ask(struct hf_exchange *exchange, struct hf_str raw,
   return result;
 }
 
+static bool is_listed_anew(const struct hf_exchange *exchange) {
+  for (size_t i = 0; i < exchange->target_count; i++)
+    if (exchange->targets[i].instance->lists[HF_LIST_TOOLS].loading)
+      return false;
+  return true;
+}
+
+static void look_again(struct hf_exchange *exchange) {
+  if (!is_listed_anew(exchange) && !exchange->wait_over)
+    return;
+  hf_exchange_go_on(exchange);
+  if (hf_arguments_before(exchange) == HF_STAGE_PASS)
+    hf_pipeline_go_on(exchange);
+}
+
+/* A schema that may be old is asked for anew before its word is taken against a call, or a server that has changed
+ * without a word would never be called right. Returns true if the call waits for it. */
+static bool waits_for_newest(struct hf_exchange *exchange) {
+  if (exchange->listed_anew || (exchange->route && exchange->route->input_schema.ptr))
+    return false;
+  exchange->listed_anew = true;
+  for (size_t i = 0; i < exchange->target_count; i++)
+    hf_instance_refresh(exchange->targets[i].instance, HF_LIST_TOOLS);
+  if (is_listed_anew(exchange))
+    return false;
+  hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, look_again);
+  return true;
+}
+
 enum hf_stage_result hf_arguments_before(struct hf_exchange *exchange) {
   struct hf_str raw = given(hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS));
   struct finding found = look(exchange, raw);
@@ -213,6 +243,8 @@ enum hf_stage_result hf_arguments_before(struct hf_exchange *exchange) {
       count(exchange, found.code == 0 ? HF_FIT_VALID : HF_FIT_UNVALIDATED);
     return HF_STAGE_PASS;
   }
+  if (found.code != HF_ERR_LIMIT && waits_for_newest(exchange))
+    return HF_STAGE_KEPT;
   if (may_repair(exchange) && repair(exchange, raw, &found)) {
     hf_trace_stage(exchange, HF_STR("its arguments did not fit the tool's schema, and were repaired"));
     count(exchange, HF_FIT_REPAIRED);

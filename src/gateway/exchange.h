@@ -99,6 +99,7 @@ struct hf_exchange {
   unsigned stage_next;
   struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
   const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
+  bool listed_anew;                  /* the newest schema was asked for */
   struct hf_str asked_name;          /* the name that the caller gave, if `request.name` is another now; in the arena */
   const char *corrected;             /* who gave others ("corrected_by_client"); constant; NULL: nobody */
   struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */

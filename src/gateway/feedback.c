@@ -283,6 +283,22 @@ int hf_feedback_reasons(const struct hf_misfit *misfit, size_t tokens, struct hf
   return r < 0 ? r : append_rest(told.count - i, misfit->errors.cut, out);
 }
 
+void hf_feedback_join(struct hf_buf *reasons) {
+  size_t to = 0;
+  for (size_t from = 0; from < reasons->len; from++) {
+    if (reasons->data[from] != '\n') {
+      reasons->data[to++] = reasons->data[from];
+      continue;
+    }
+    from += 2; /* a line begins with "\n- " */
+    if (to > 0) {
+      reasons->data[to++] = ';';
+      reasons->data[to++] = ' ';
+    }
+  }
+  reasons->len = to;
+}
+
 int hf_feedback_first(const struct hf_misfit *misfit, struct hf_buf *out) {
   struct chosen told;
   if (misfit->why.code)

@@ -16,6 +16,9 @@ enum { HF_FEEDBACK_ERRORS_MAX = 12 }; /* reasons that are told */
  */
 int hf_feedback_reasons(const struct hf_misfit *misfit, size_t tokens, struct hf_buf *out);
 
+/* Makes one line of the reasons that were appended to an empty buffer, for the log. */
+void hf_feedback_join(struct hf_buf *reasons);
+
 /* Appends the most useful reason alone, as one line. Returns 0 or the buffer's error. */
 int hf_feedback_first(const struct hf_misfit *misfit, struct hf_buf *out);
 

@@ -47,12 +47,14 @@ static int look(struct hf_exchange *exchange, const struct hf_schema *schema, st
   return HF_ERR_INVALID;
 }
 
-static void log_misfit(const struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_str why) {
+/* `why` is one line afterwards. */
+static void log_misfit(const struct hf_exchange *exchange, const struct hf_target_tool *target, struct hf_buf *why) {
   char id[HF_CALL_ID_MAX];
+  hf_feedback_join(why);
   hf_log_event(exchange->client->gateway->loop->log, HF_LOG_WARN, "a result does not fit its outputSchema",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)),
                HF_LOG_STR("server", target->instance->settings->name), HF_LOG_STR("tool", target->name),
-               HF_LOG_STR("reasons", why));
+               HF_LOG_STR("reasons", hf_buf_str(why)));
 }
 
 bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool *target,
@@ -68,8 +70,8 @@ bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool
   int r = schema ? look(exchange, schema, structured_of(response), &why) : HF_ERR_AGAIN;
   bool misfit = r < 0 && r != HF_ERR_AGAIN;
   if (misfit) {
-    log_misfit(exchange, target, hf_buf_str(&why));
     exchange->result_misfit = hf_arena_copy(&exchange->arena, hf_buf_str(&why));
+    log_misfit(exchange, target, &why);
   }
   counts[r == 0                     ? HF_FIT_VALID
          : !misfit                  ? HF_FIT_UNVALIDATED
