@@ -1,6 +1,5 @@
 #include "schema/remedy.h"
 
-#include "schema/envelope.h"
 #include "schema/loose.h"
 #include "json/number.h"
 #include "json/write.h"
@@ -510,10 +509,5 @@ static int find(const struct hf_unfit *unfit, unsigned index, struct hf_remedies
 
 int hf_remedies_find(const struct hf_unfit *unfit, unsigned error, struct hf_remedies *ret_remedies) {
   *ret_remedies = (struct hf_remedies){.count = 0};
-  uint32_t content;
-  if (hf_envelope_find(unfit, &content) != HF_ENVELOPE_NONE) {
-    struct hf_remedy open = hf_envelope_open(unfit, content);
-    hf_remedies_add(ret_remedies, &open);
-  }
   return find(unfit, error, ret_remedies);
 }

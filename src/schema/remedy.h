@@ -32,7 +32,7 @@ struct hf_unfit {
   struct hf_arena *arena; /* of texts in remedies */
 };
 
-/* Finds the remedies of an error, none if there are none. Returns 0 or HF_ERR_NOMEM. */
+/* Finds the remedies of an error at its place, none if there are none. Returns 0 or HF_ERR_NOMEM. */
 int hf_remedies_find(const struct hf_unfit *unfit, unsigned error, struct hf_remedies *ret_remedies);
 
 /* Adds one, unless the same is there. */

@@ -195,6 +195,11 @@ static void insert(struct hf_remedy *chosen, unsigned *io_count, const struct hf
   ++*io_count;
 }
 
+static void add_opening(const struct hf_unfit *unfit, uint32_t content, struct hf_remedies *remedies) {
+  struct hf_remedy open = hf_envelope_open(unfit, content);
+  hf_remedies_add(remedies, &open);
+}
+
 /* Finds what to apply at once, and among the errors that leave a choice the one that leaves the least. Returns 1; 0 if
  * some error has no remedy. */
 static int choose(struct search *s, const struct attempt *attempt, struct hf_remedy *singles, unsigned *ret_count,
@@ -203,12 +208,16 @@ static int choose(struct search *s, const struct attempt *attempt, struct hf_rem
   struct hf_remedies *some = scratch(s, sizeof *some);
   if (!some)
     return HF_ERR_NOMEM;
+  uint32_t content;
+  bool wrapped = hf_envelope_find(&unfit, &content) != HF_ENVELOPE_NONE;
   *ret_count = 0;
   ret_choice->count = 0;
   for (unsigned i = 0; i < attempt->errors.count; i++) {
     if (attempt->errors.item[i].parent >= 0)
       continue;
     int r = hf_remedies_find(&unfit, i, some);
+    if (r == 0 && wrapped)
+      add_opening(&unfit, content, some);
     if (r < 0 || some->count == 0)
       return r;
     if (some->count == 1)
