@@ -62,6 +62,33 @@ static void schema_limits__nesting(void **state) {
   }
 }
 
+static void schema_limits__bytes_of_a_schema(void **state) {
+  (void)state;
+  for (size_t extra = 0; extra < 2; extra++) {
+    struct hf_buf text;
+    hf_buf_init(&text, TEXT_MAX);
+    add(&text, "{\"$comment\":\"", 1);
+    add(&text, "a", HF_SCHEMA_BYTES_MAX - text.len - strlen("\"}") + extra);
+    add(&text, "\"}", 1);
+    assert_compiles(&text, extra ? HF_ERR_LIMIT : 0, extra ? "a schema of more than 524288 bytes" : NULL);
+    hf_buf_deinit(&text);
+  }
+}
+
+/* Two of them for the root and its instruction, then two for each schema in the list. */
+static void schema_limits__nodes_of_a_program(void **state) {
+  (void)state;
+  for (size_t extra = 0; extra < 2; extra++) {
+    struct hf_buf text;
+    hf_buf_init(&text, TEXT_MAX);
+    add(&text, "{\"allOf\":[{}", 1);
+    add(&text, ",{}", HF_SCHEMA_NODES_MAX / 2 - 2 + extra);
+    add(&text, "]}", 1);
+    assert_compiles(&text, extra ? HF_ERR_LIMIT : 0, extra ? "larger than 32768 nodes" : NULL);
+    hf_buf_deinit(&text);
+  }
+}
+
 static void schema_limits__length_of_uris(void **state) {
   (void)state;
   static const char *const keywords[] = {"$id", "$ref"};
@@ -164,6 +191,8 @@ static void schema_limits__number_of_unique_items(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schema_limits__nesting),
+      cmocka_unit_test(schema_limits__bytes_of_a_schema),
+      cmocka_unit_test(schema_limits__nodes_of_a_program),
       cmocka_unit_test(schema_limits__length_of_uris),
       cmocka_unit_test(schema_limits__number_of_resources),
       cmocka_unit_test(schema_limits__number_of_patterns),
