@@ -87,6 +87,9 @@ void hf_correct_close(struct hf_exchange *exchange, unsigned kinds) {
     const struct hf_correction_place place = place_of(exchange, (enum hf_correction_kind)kind);
     bool anchored;
     unsigned tries = hf_corrections_close(&gateway->corrections, &place, gateway->loop->now, &anchored);
+    /* A tool that says no once has answered; what is called next need not be the same thing put right. */
+    if (tries == 0 || (kind == HF_CORRECTION_ERROR && !anchored))
+      continue;
     exchange->notes.undone_tries += tries;
     if (tries > 0)
       exchange->notes.corrected = anchored ? HF_CORRECTION_ANCHORED : HF_CORRECTION_FEEDBACK;

@@ -219,23 +219,13 @@ static void count_bad(struct row *row, const struct hf_tally_call *call) {
     row->counts[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
 }
 
-/* Some answers say what is wrong by themselves. */
-static enum hf_correction asked_by(const struct hf_tally_call *call) {
-  const enum hf_fault fault = call->outcome->fault;
-  if (call->notes->asked != HF_CORRECTION_NONE)
-    return call->notes->asked;
-  return fault == HF_FAULT_REJECTED || fault == HF_FAULT_TOOL_ERROR || fault == HF_FAULT_UNKNOWN_TOOL
-             ? HF_CORRECTION_FEEDBACK
-             : HF_CORRECTION_NONE;
-}
-
 static void count_notes(struct row *row, const struct hf_tally_call *call) {
   const struct hf_tally_notes *notes = call->notes;
   if (notes->misfit != HF_MISFIT_NONE)
     count_place(row, notes->pointer);
   for (unsigned i = 0; call->repairs && i < call->repairs->count; i++)
     row->repairs[call->repairs->item[i].kind]++;
-  row->asked[asked_by(call)]++;
+  row->asked[notes->asked]++;
   row->corrected[notes->corrected]++;
   row->counts[HF_COUNT_STOPPED] += notes->stopped;
   row->counts[HF_COUNT_UNDONE_TRIES] += notes->undone_tries;

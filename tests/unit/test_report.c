@@ -105,30 +105,38 @@ static void report__of_nothing_no_rate_is_told(void **state) {
 static void report__impossible_numbers_do_no_harm(void **state) {
   (void)state;
   struct reported reported;
-  load(
-      &reported,
-      "[" ROW(
-          499990, "s", "t",
-          "\"calls\":9223372036854775807,\"first\":9223372036854775807,"
-          "\"retried\":9223372036854775807,\"undone_tries\":5,\"corrected.feedback\":4611686018427387904,"
-          "\"elapsed_ms\":9223372036854775807,\"fault.timed_out\":9223372036854775807,"
-          "\"fault.broken\":-7,\"fault.deadline\":-7,\"tokens_saved\":9223372036854775807") "," ROW(499991, "s", "t",
-                                                                                                    "\"calls\":"
-                                                                                                    "922337203685477580"
-                                                                                                    "7,\"first\":"
-                                                                                                    "922337203685477580"
-                                                                                                    "7,\"fault.timed_"
-                                                                                                    "out\":"
-                                                                                                    "922337203685477580"
-                                                                                                    "7") "," ROW(499992,
-                                                                                                                 "s",
-                                                                                                                 "t",
-                                                                                                                 "\"cal"
-                                                                                                                 "ls\":"
-                                                                                                                 "92233"
-                                                                                                                 "72036"
-                                                                                                                 "85477"
-                                                                                                                 "5807") "]");
+  load(&reported,
+       "[" ROW(
+           499990, "s", "t",
+           "\"calls\":9223372036854775807,\"first\":9223372036854775807,"
+           "\"retried\":9223372036854775807,\"undone_tries\":5,\"corrected.feedback\":4611686018427387904,"
+           "\"elapsed_ms\":9223372036854775807,\"fault.timed_out\":9223372036854775807,"
+           "\"fault.broken\":-7,\"fault.deadline\":-7,\"tokens_saved\":9223372036854775807") "," ROW(499991, "s", "t",
+                                                                                                     "\"calls\":"
+                                                                                                     "92233720368547758"
+                                                                                                     "0"
+                                                                                                     "7,\"first\":"
+                                                                                                     "92233720368547758"
+                                                                                                     "0"
+                                                                                                     "7,\"fault.timed_"
+                                                                                                     "out\":"
+                                                                                                     "92233720368547758"
+                                                                                                     "0"
+                                                                                                     "7") "," ROW(499992,
+                                                                                                                  "s",
+                                                                                                                  "t",
+                                                                                                                  "\"ca"
+                                                                                                                  "l"
+                                                                                                                  "ls\""
+                                                                                                                  ":"
+                                                                                                                  "9223"
+                                                                                                                  "3"
+                                                                                                                  "7203"
+                                                                                                                  "6"
+                                                                                                                  "8547"
+                                                                                                                  "7"
+                                                                                                                  "580"
+                                                                                                                  "7") "]");
   struct hf_report_numbers n;
   hf_report_numbers(&reported.data.all, &n);
   assert_true(n.calls == UINT64_MAX);
@@ -138,6 +146,42 @@ static void report__impossible_numbers_do_no_harm(void **state) {
   hf_buf_init(&json, PAGE_MAX);
   assert_int_equal(hf_report_json(&reported.data, &json), 0);
   hf_buf_deinit(&json);
+  unload(&reported);
+}
+
+/* Names beyond what a report tells of are counted all the same. */
+static void report__tools_beyond_the_limit_count_with_all(void **state) {
+  (void)state;
+  struct hf_buf rows;
+  hf_buf_init(&rows, 16 << 20);
+  for (int i = 0; i < HF_REPORT_TOOLS_MAX + 5; i++)
+    assert_int_equal(hf_buf_printf(&rows,
+                                   "%s{\"hour\":499990,\"server\":\"s\",\"tool\":\"t%d\",\"counts\":{\"calls\":1}}",
+                                   i ? "," : "[", i),
+                     0);
+  assert_int_equal(hf_buf_append(&rows, "]", 2), 0);
+  struct reported reported;
+  load(&reported, rows.data);
+  assert_int_equal(reported.data.tools.count, HF_REPORT_TOOLS_MAX);
+  assert_int_equal(reported.data.servers.count, 1);
+  assert_int_equal(reported.data.all.count[HF_COUNT_CALLS], HF_REPORT_TOOLS_MAX + 5);
+  hf_buf_deinit(&rows);
+  unload(&reported);
+}
+
+static void report__places_beyond_the_limit_count_together(void **state) {
+  (void)state;
+  struct hf_buf rows;
+  hf_buf_init(&rows, ROWS_MAX);
+  assert_int_equal(hf_buf_printf(&rows, "[" ROW(499990, "s", "t", "\"elsewhere\":2")), 0);
+  for (int i = 0; i < HF_REPORT_PLACES_MAX + 3; i++)
+    assert_int_equal(hf_buf_printf(&rows, "," ROW(499990, "s", "t", "\"at./p%d\":1"), i), 0);
+  assert_int_equal(hf_buf_append(&rows, "]", 2), 0);
+  struct reported reported;
+  load(&reported, rows.data);
+  assert_int_equal(reported.data.tools.item[0]->place_count, HF_REPORT_PLACES_MAX);
+  assert_int_equal(reported.data.tools.item[0]->counts.elsewhere, 5);
+  hf_buf_deinit(&rows);
   unload(&reported);
 }
 
@@ -402,6 +446,8 @@ int main(void) {
       cmocka_unit_test(report__chains_multiply),
       cmocka_unit_test(report__of_nothing_no_rate_is_told),
       cmocka_unit_test(report__impossible_numbers_do_no_harm),
+      cmocka_unit_test(report__tools_beyond_the_limit_count_with_all),
+      cmocka_unit_test(report__places_beyond_the_limit_count_together),
       cmocka_unit_test(report__latencies_are_interpolated),
       cmocka_unit_test(report__only_whole_hours_that_were_asked_for_count),
       cmocka_unit_test(report__a_long_time_has_few_bars),

@@ -64,7 +64,7 @@ function checkBlock(block, answers, what) {
   const recovered = Object.values(block.faults).reduce((sum, fault) => sum + fault.recovered, 0);
   assert.equal(recovered, block.endedWell.retried, `${what}: each call that was tried again got over one first fault`);
 
-  // A call that follows one that the server had rejected, and that goes well, makes up for it.
+  // A call may make up for others before it, that its model was told to correct.
   const helped = block.corrections.feedback?.helped ?? 0;
   assert.equal(block.steps, answers.length - block.correctedTries, `${what}: steps`);
   assert.ok(Math.abs(block.rates.with - good / block.steps) < 1e-6, `${what}: the rate with`);
@@ -96,7 +96,6 @@ await test('a report counts what clients were told and servers did', async ({ de
   const classes = Object.values(told.classes);
   const failed = count(answers, ({ ok }) => !ok);
   assert.equal(classes.reduce((sum, { reachedAgent }) => sum + reachedAgent, 0), failed - told.correctedTries);
-  assert.ok(told.correctedTries > 0 && told.corrections.feedback.helped <= told.corrections.feedback.asked);
   assert.equal(told.classes.business.happened, reasonsOf(answers).tool_error);
   assert.equal(told.classes.schema.happened, reasonsOf(answers).rejected);
   const [, , , twenty] = told.chains;
@@ -116,6 +115,36 @@ await test('a report counts what clients were told and servers did', async ({ de
   assert.doesNotMatch(html, /<script|https?:|src=|@import/);
   assert.match(report(gateway.dir), /ENDS WELL.*20 steps in a row.*WENT WRONG.*TOKENS.*s__charge.*MOST WORTH MENDING/s);
 }, { timeoutMs: 60000 });
+
+await test('what does not fit, what is made up, and what makes up for it', async ({ defer, comment }) => {
+  const server = await startChaos({ defer });
+  const gateway = await serve({ mcpServers: { s: { url: server.url } } }, { defer, comment });
+  const client = await connectHttp('sdk 2', gateway.url(), { defer });
+  const call = (name, args) => client.callTool({ name, arguments: args }).catch((error) => ({ error }));
+  await call('s__read', { key: 5 });
+  await call('s__read', { key: [6] });
+  await call('s__read', { key: 'right' });
+  await call('s__put', { key: 7 });
+  await call('s__raed', { key: 'x' });
+  await gateway.stop();
+  const told = JSON.parse(report(gateway.dir, '--json'));
+  assert.equal(told.calls, 5);
+  assert.deepEqual(told.misfits, { schema: 3, tool: 1 });
+  assert.equal(told.correctedTries, 2);
+  assert.equal(told.steps, 3);
+  assert.equal(told.classes.schema.happened, 3);
+  assert.equal(told.classes.schema.putRight, 2);
+  assert.equal(told.classes.hallucinated.reachedAgent, 1);
+  assert.equal(told.rates.without, 0);
+  assert.ok(Math.abs(told.rates.with - 1 / 3) < 1e-6);
+  assert.ok(told.tokens.feedback.tokens > 100 && told.tokens.failed.tokens > told.tokens.feedback.tokens);
+  const read = told.tools.find(({ tool }) => tool === 'read');
+  assert.deepEqual(read.misfitsAt, { '/key': 2 });
+  assert.equal(read.fix.id, 'argument');
+  assert.equal(read.fix.at, '/key');
+  assert.equal(read.rates.with, 1);
+  assert.ok(told.tools.some(({ server, tool }) => server === '_unknown' && tool === '_unknown'));
+}, { timeoutMs: 20000 });
 
 await test('a gateway without a call has nothing to report', async ({ defer, comment }) => {
   const gateway = await serve({ mcpServers: {} }, { defer, comment });
