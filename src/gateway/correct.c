@@ -91,8 +91,7 @@ void hf_correct_close(struct hf_exchange *exchange, unsigned kinds) {
     if (tries == 0 || (kind == HF_CORRECTION_ERROR && !anchored))
       continue;
     exchange->notes.undone_tries += tries;
-    if (tries > 0)
-      exchange->notes.corrected = anchored ? HF_CORRECTION_ANCHORED : HF_CORRECTION_FEEDBACK;
+    exchange->notes.corrected = anchored ? HF_CORRECTION_ANCHORED : HF_CORRECTION_FEEDBACK;
   }
 }
 
@@ -157,9 +156,10 @@ static void tell(struct hf_exchange *exchange, const struct hf_correct_refusal *
                  const struct hf_correction_view *view) {
   exchange->notes.asked = view->anchored ? HF_CORRECTION_ANCHORED : HF_CORRECTION_FEEDBACK;
   exchange->notes.stopped = view->exhausted;
-  hf_trace_stage(exchange, view->exhausted  ? HF_STR("it was refused before it was sent, and its caller told to stop")
-                           : view->anchored ? HF_STR("it was refused before it was sent, as one like it was before")
-                                            : HF_STR("it was refused before it was sent"));
+  if (view->exhausted)
+    hf_trace_stage(exchange, HF_STR("its caller has tried often enough, and is told to stop and ask its user"));
+  else if (view->anchored)
+    hf_trace_stage(exchange, HF_STR("its caller repeats itself, and is told another way"));
   if (view->ends)
     log_end(exchange, view);
   if (!view->ends || !wants_letter(exchange) || !bury(exchange, refusal, text, view))
