@@ -43,7 +43,7 @@ _holdfast() {
       ;;
   esac
   case $command in
-    "") options="serve stdio wrap check tools call status explain validate dlq chaos config token version help" ;;
+    "") options="serve stdio wrap check tools call status explain report validate dlq chaos config token version help" ;;
     serve) options="--config --listen --state --log-level --log-format --help" ;;
     stdio) options="--config --state --log-level --log-format --help" ;;
     wrap) options="--name --state --log-level --log-format --help --" ;;
@@ -51,6 +51,7 @@ _holdfast() {
     tools | call) options="--config --control --json --log-level --log-format --help" ;;
     status) options="--control --config --watch --json --help" ;;
     explain) options="--control --config --state --json --help" ;;
+    report) options="--since --html --price --state --config --json --help" ;;
     validate) options="--repair --json --help" ;;
     dlq) options="list show replay discard requeue export import analyze watch --help" ;;
     "dlq list" | "dlq analyze") options="$filters --status --state --config --json --help" ;;
@@ -64,7 +65,7 @@ _holdfast() {
     chaos) options="--config --stdio --http --url --era --seed --fault --script --ledger --key --no-sessions --sse --extra-tools --help --" ;;
     config) options="--defaults --schema --manual --help" ;;
     token) options="--name --help" ;;
-    help) options="serve stdio wrap check tools call status explain validate dlq chaos config token version" ;;
+    help) options="serve stdio wrap check tools call status explain report validate dlq chaos config token version" ;;
     *) options="--help" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")

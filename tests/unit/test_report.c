@@ -105,38 +105,39 @@ static void report__of_nothing_no_rate_is_told(void **state) {
 static void report__impossible_numbers_do_no_harm(void **state) {
   (void)state;
   struct reported reported;
-  load(&reported,
-       "[" ROW(
-           499990, "s", "t",
-           "\"calls\":9223372036854775807,\"first\":9223372036854775807,"
-           "\"retried\":9223372036854775807,\"undone_tries\":5,\"corrected.feedback\":4611686018427387904,"
-           "\"elapsed_ms\":9223372036854775807,\"fault.timed_out\":9223372036854775807,"
-           "\"fault.broken\":-7,\"fault.deadline\":-7,\"tokens_saved\":9223372036854775807") "," ROW(499991, "s", "t",
-                                                                                                     "\"calls\":"
-                                                                                                     "92233720368547758"
-                                                                                                     "0"
-                                                                                                     "7,\"first\":"
-                                                                                                     "92233720368547758"
-                                                                                                     "0"
-                                                                                                     "7,\"fault.timed_"
-                                                                                                     "out\":"
-                                                                                                     "92233720368547758"
-                                                                                                     "0"
-                                                                                                     "7") "," ROW(499992,
-                                                                                                                  "s",
-                                                                                                                  "t",
-                                                                                                                  "\"ca"
-                                                                                                                  "l"
-                                                                                                                  "ls\""
-                                                                                                                  ":"
-                                                                                                                  "9223"
-                                                                                                                  "3"
-                                                                                                                  "7203"
-                                                                                                                  "6"
-                                                                                                                  "8547"
-                                                                                                                  "7"
-                                                                                                                  "580"
-                                                                                                                  "7") "]");
+  load(
+      &reported,
+      "[" ROW(
+          499990, "s", "t",
+          "\"calls\":9223372036854775807,\"first\":9223372036854775807,"
+          "\"retried\":9223372036854775807,\"undone_tries\":5,\"corrected.feedback\":4611686018427387904,"
+          "\"elapsed_ms\":9223372036854775807,\"fault.timed_out\":9223372036854775807,"
+          "\"fault.broken\":-7,\"fault.deadline\":-7,\"tokens_saved\":9223372036854775807") "," ROW(499991, "s", "t",
+                                                                                                    "\"calls\":"
+                                                                                                    "92233720368547758"
+                                                                                                    "0"
+                                                                                                    "7,\"first\":"
+                                                                                                    "92233720368547758"
+                                                                                                    "0"
+                                                                                                    "7,\"fault.timed_"
+                                                                                                    "out\":"
+                                                                                                    "92233720368547758"
+                                                                                                    "0"
+                                                                                                    "7") "," ROW(499992,
+                                                                                                                 "s",
+                                                                                                                 "t",
+                                                                                                                 "\"ca"
+                                                                                                                 "l"
+                                                                                                                 "ls\""
+                                                                                                                 ":"
+                                                                                                                 "9223"
+                                                                                                                 "3"
+                                                                                                                 "7203"
+                                                                                                                 "6"
+                                                                                                                 "8547"
+                                                                                                                 "7"
+                                                                                                                 "580"
+                                                                                                                 "7") "]");
   struct hf_report_numbers n;
   hf_report_numbers(&reported.data.all, &n);
   assert_true(n.calls == UINT64_MAX);
@@ -373,8 +374,8 @@ static void report__a_terminal_is_not_steered_and_lines_fit(void **state) {
   char *text = printed(&reported.data, 80);
   assert_null(strstr(text, "\x1b"));
   assert_null(strstr(text, "\xe2\x80\xae"));
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-    assert_in_range(hf_terminal_columns(hf_str_from(line)), 0, 80);
+  for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+    assert_in_range(hf_terminal_columns((struct hf_str){line, (size_t)(end - line)}), 0, 80);
   free(text);
   unload(&reported);
 }
