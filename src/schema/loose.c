@@ -107,7 +107,7 @@ static int read_next(struct reading *r) {
   r->l.how |= HF_LOOSE_REPEATED;
   if (same_value(hf_buf_str(&r->value), hf_buf_str(&r->next)))
     return 0;
-  if (r->values > 2 || !hf_str_equal(hf_buf_str(&r->value), HF_STR("{}")))
+  if (!hf_str_equal(hf_buf_str(&r->value), HF_STR("{}")))
     return refuse(&r->l, "a second value ends");
   r->value.len = 0;
   return hf_buf_append_str(&r->value, hf_buf_str(&r->next));
