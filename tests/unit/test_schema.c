@@ -147,6 +147,16 @@ static void schema__judges_values(void **state) {
        "\"$recursiveAnchor\":true,\"$ref\":\"#/$defs/t\",\"$defs\":{\"t\":{\"properties\":{\"c\":{\"$recursiveRef\":"
        "\"#\"}}}},\"required\":[\"v\"]}",
        "{\"v\":1,\"c\":{\"v\":1}}", "{\"v\":1,\"c\":{}}"},
+      /* The outermost of three that have the anchor decides. */
+      {"{\"$id\":\"http://x.test/"
+       "a\",\"$ref\":\"b\",\"$defs\":{\"t\":{\"$dynamicAnchor\":\"t\",\"const\":1},\"b\":{\"$id\":\"b\","
+       "\"$ref\":\"c\",\"$defs\":{\"t\":{\"$dynamicAnchor\":\"t\",\"const\":2}}},\"c\":{\"$id\":\"c\",\"$dynamicRef\":"
+       "\"#t\","
+       "\"$defs\":{\"t\":{\"$dynamicAnchor\":\"t\",\"const\":3}}}}}",
+       "1", "2"},
+      /* Since 2020-12, what `contains` fits is evaluated. */
+      {"{\"contains\":{\"const\":1},\"unevaluatedItems\":false}", "[1]", "[1,2]"},
+      {"{" D19 "\"contains\":{\"const\":1},\"unevaluatedItems\":{\"const\":2}}", NULL, "[1,2]"},
       {"{\"$ref\":\"https://json-schema.org/draft/2020-12/schema\"}", "{\"items\":{\"type\":\"array\"}}",
        "{\"items\":{\"type\":\"list\"}}"},
       {"{\"$ref\":\"http://json-schema.org/draft-07/schema#\"}", "{\"items\":[true]}", "{\"minLength\":-1}"},
@@ -392,6 +402,25 @@ static void schema__finds_the_resources_that_came_with_it(void **state) {
   close_bench(&b);
 }
 
+static void schema__unevaluated_belongs_to_the_applicators_of_2019(void **state) {
+  (void)state;
+  static const struct hf_schema_resource meta = {
+      TEXT("https://x.test/meta"), TEXT("{" D19 "\"$vocabulary\":{"
+                                        "\"https://json-schema.org/draft/2019-09/vocab/core\":true,"
+                                        "\"https://json-schema.org/draft/2019-09/vocab/applicator\":true}}")};
+  struct hf_schema_options options = HF_SCHEMA_OPTIONS_INIT;
+  options.resources = &meta;
+  options.resource_count = 1;
+  struct bench b;
+  assert_int_equal(
+      compile_with(&b, "{\"$schema\":\"https://x.test/meta\",\"type\":\"null\",\"unevaluatedProperties\":false}",
+                   &options),
+      0);
+  assert_int_equal(check(&b, "{}"), 0);
+  assert_int_equal(check(&b, "{\"a\":1}"), HF_ERR_INVALID);
+  close_bench(&b);
+}
+
 static void schema__asserts_formats_if_told_to(void **state) {
   (void)state;
   struct hf_schema_options options = HF_SCHEMA_OPTIONS_INIT;
@@ -431,24 +460,52 @@ static void schema__ends_at_its_depth(void **state) {
   close_bench(&b);
 }
 
+/* Definitions a0 to a20, each of which applies the next one twice. */
+#define PAIR(n, m) "\"a" n "\":{\"allOf\":[{\"$ref\":\"#/$defs/a" m "\"},{\"$ref\":\"#/$defs/a" m "\"}]},"
+#define DOUBLING                                                                                                       \
+  "\"$defs\":{" PAIR("0", "1") PAIR("1", "2") PAIR("2", "3") PAIR("3", "4") PAIR("4", "5") PAIR("5", "6")              \
+      PAIR("6", "7") PAIR("7", "8") PAIR("8", "9") PAIR("9", "10") PAIR("10", "11") PAIR("11", "12") PAIR("12", "13")  \
+          PAIR("13", "14") PAIR("14", "15") PAIR("15", "16") PAIR("16", "17") PAIR("17", "18") PAIR("18", "19")        \
+              PAIR("19", "20") "\"a20\":{}}"
+
 static void schema__ends_at_its_steps(void **state) {
   (void)state;
-  struct hf_buf text;
-  hf_buf_init(&text, 1 << 16);
-  repeat(&text, "{\"$defs\":{\"a30\":{}", 1);
-  for (int i = 0; i < 30; i++)
-    assert_int_equal(hf_buf_printf(&text,
-                                   ",\"a%d\":{\"allOf\":[{\"$ref\":\"#/$defs/a%d\"},{\"$ref\":\"#/$defs/a%d\"}]}", i,
-                                   i + 1, i + 1),
-                     0);
-  repeat(&text, "},\"$ref\":\"#/$defs/a0\"}", 1);
-  assert_int_equal(hf_buf_append(&text, "", 1), 0);
   struct bench b;
-  compile(&b, text.data);
+  compile(&b, "{\"$ref\":\"#/$defs/a0\"," DOUBLING "}");
   assert_int_equal(check(&b, "1"), HF_ERR_LIMIT);
   assert_int_equal(check(&b, "1"), HF_ERR_LIMIT);
   close_bench(&b);
-  hf_buf_deinit(&text);
+}
+
+static void schema__keeps_what_is_certain_when_its_steps_end(void **state) {
+  (void)state;
+  struct bench b;
+  compile(&b, "{\"allOf\":[{\"type\":\"string\"},{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#/$defs/a0\"}]}]," DOUBLING
+              "}");
+  assert_int_equal(explain(&b, "1"), HF_ERR_INVALID);
+  assert_int_equal(b.errors.count, 1);
+  assert_int_equal(b.errors.item[0].keyword, HF_KEYWORD_TYPE);
+  assert_true(b.errors.cut);
+  assert_int_equal(explain(&b, "\"a\""), HF_ERR_LIMIT);
+  assert_int_equal(b.errors.count, 0);
+  close_bench(&b);
+}
+
+static void schema__comes_to_the_first_reason_however_late(void **state) {
+  (void)state;
+  struct bench b;
+  compile(&b, "{\"items\":{\"minimum\":0,\"maximum\":9}}");
+  struct hf_buf value;
+  hf_buf_init(&value, 1 << 18);
+  repeat(&value, "[0", 1);
+  repeat(&value, ",0", 59999);
+  repeat(&value, ",-1]", 1);
+  assert_int_equal(hf_buf_append(&value, "", 1), 0);
+  assert_int_equal(explain(&b, value.data), HF_ERR_INVALID);
+  assert_int_equal(b.errors.count, 1);
+  assert_int_equal(b.errors.item[0].keyword, HF_KEYWORD_MINIMUM);
+  close_bench(&b);
+  hf_buf_deinit(&value);
 }
 
 static void schema__cuts_the_list_of_reasons(void **state) {
@@ -570,6 +627,9 @@ int main(void) {
       cmocka_unit_test(schema__ends_at_its_depth),
       cmocka_unit_test(schema__ends_at_its_steps),
       cmocka_unit_test(schema__ends_at_its_size),
+      cmocka_unit_test(schema__unevaluated_belongs_to_the_applicators_of_2019),
+      cmocka_unit_test(schema__keeps_what_is_certain_when_its_steps_end),
+      cmocka_unit_test(schema__comes_to_the_first_reason_however_late),
       cmocka_unit_test(schema__cuts_the_list_of_reasons),
       cmocka_unit_test(schema__survives_every_failed_allocation),
       cmocka_unit_test(schema__survives_every_failed_allocation_of_an_explanation),

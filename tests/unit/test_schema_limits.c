@@ -168,6 +168,25 @@ static void schema_limits__length_of_escaped_strings(void **state) {
   hf_buf_deinit(&text);
 }
 
+static void schema_limits__divisions_of_long_numbers(void **state) {
+  (void)state;
+  struct hf_schema *schema;
+  struct hf_error error;
+  struct hf_buf text;
+  hf_buf_init(&text, TEXT_MAX);
+  add(&text, "{\"allOf\":[{}", 1);
+  add(&text, ",{\"multipleOf\":5}", 20);
+  add(&text, "]}", 1);
+  assert_int_equal(compile(&text, &schema, &error), 0);
+  for (size_t many = 0; many < 2; many++) {
+    text.len = 0;
+    add(&text, "5", many ? 100000 : 10000);
+    assert_int_equal(verdict(schema, &text), many ? HF_ERR_LIMIT : 0);
+  }
+  hf_schema_free(schema);
+  hf_buf_deinit(&text);
+}
+
 static void schema_limits__number_of_unique_items(void **state) {
   (void)state;
   struct hf_schema *schema;
@@ -198,6 +217,7 @@ int main(void) {
       cmocka_unit_test(schema_limits__number_of_patterns),
       cmocka_unit_test(schema_limits__memory_of_patterns),
       cmocka_unit_test(schema_limits__length_of_escaped_strings),
+      cmocka_unit_test(schema_limits__divisions_of_long_numbers),
       cmocka_unit_test(schema_limits__number_of_unique_items),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
