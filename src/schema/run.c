@@ -64,7 +64,7 @@ static bool is_integer(struct hf_schema_run *run, uint32_t node, bool strict) {
   struct hf_decimal value;
   if (plain || strict || hf_decimal_read(raw, &value) < 0)
     return plain;
-  return value.count == 0 || value.exponent >= 0;
+  return value.exponent >= 0; /* of zero, too */
 }
 
 static int check_type(struct hf_schema_run *run, const struct hf_frame *frame) {
@@ -122,8 +122,8 @@ static int run_ops(struct hf_schema_run *run, const struct hf_frame *frame) {
   if (hf_run_ends(run, check_type(run, frame), &result))
     return result;
   uint8_t bit = hf_type_bit(hf_json_type(run->doc, frame->node));
-  const struct hf_op *op = run->schema->ops.at + frame->sub->first_op, *end = op + frame->sub->op_count;
-  for (; op < end; op++) {
+  for (uint32_t i = 0; i < frame->sub->op_count; i++) {
+    const struct hf_op *op = &run->schema->ops.at[frame->sub->first_op + i];
     if (!(op->types & bit))
       continue;
     if (result < 0 && op->code >= HF_OP_UNEVALUATED_ITEMS)
