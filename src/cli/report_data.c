@@ -5,8 +5,9 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { ARENA_MAX = 256 << 20, KEY_MAX = 2048, HOUR_MS = 60 * 60 * 1000, HOURS_OF_DAY = 24 };
+enum { ARENA_MAX = 256 << 20, KEY_MAX = 2048, HOUR_MS = 60 * 60 * 1000, HOUR_S = 60 * 60, HOURS_OF_DAY = 24 };
 
 static void add(uint64_t *sum, uint64_t n) {
   *sum = hf_report_plus(*sum, n);
@@ -233,8 +234,10 @@ static void sort(struct hf_report_data *report, struct hf_report_tools *tools) {
     tools->count = 0;
     return;
   }
-  for (size_t i = 0; i < tools->count; i++)
+  for (size_t i = 0; i < tools->count; i++) {
     tools->item[i] = tools->by_name.entries[i].value;
+    tools->known += !hf_report_is_unknown(tools->item[i]);
+  }
   qsort(tools->item, tools->count, sizeof(struct hf_report_tool *), compare);
 }
 
@@ -242,16 +245,25 @@ static void sort(struct hf_report_data *report, struct hf_report_tools *tools) {
 static int64_t hours_of_bar(int64_t hours) {
   static const int64_t steps[] = {1, 2, 3, 6, 12, HOURS_OF_DAY};
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-    if ((hours + steps[i] - 1) / steps[i] <= HF_REPORT_BARS_MAX)
+    if ((hours + steps[i] - 1) / steps[i] < HF_REPORT_BARS_MAX) /* one more, if they begin in the middle of one */
       return steps[i];
   const int64_t days = (hours + HOURS_OF_DAY - 1) / HOURS_OF_DAY;
-  return (days + HF_REPORT_BARS_MAX - 1) / HF_REPORT_BARS_MAX * HOURS_OF_DAY;
+  return (days + HF_REPORT_BARS_MAX - 2) / (HF_REPORT_BARS_MAX - 1) * HOURS_OF_DAY;
+}
+
+/* The last hour up to this one at which a bar of so many hours can begin in a local day. */
+static int64_t aligned(int64_t hour, int64_t bar_hours) {
+  const time_t seconds = (time_t)(hour * HOUR_S);
+  struct tm tm;
+  if (!localtime_r(&seconds, &tm))
+    return hour;
+  return hour - tm.tm_hour % (bar_hours < HOURS_OF_DAY ? bar_hours : HOURS_OF_DAY);
 }
 
 static int make_bars(struct hf_report_data *report, int64_t first_hour, int64_t last_hour) {
-  const int64_t hours = last_hour - first_hour + 1;
-  report->bar_first = first_hour;
-  report->bar_hours = hours_of_bar(hours);
+  report->bar_hours = hours_of_bar(last_hour - first_hour + 1);
+  report->bar_first = aligned(first_hour, report->bar_hours);
+  const int64_t hours = last_hour - report->bar_first + 1;
   report->bar_count = (size_t)((hours + report->bar_hours - 1) / report->bar_hours);
   const size_t size = report->bar_count * sizeof report->bar[0];
   report->bar = hf_arena_alloc(&report->arena, size);

@@ -11,7 +11,7 @@
 enum {
   HF_REPORT_PLACES_MAX = 32,   /* of misfits, of one tool */
   HF_REPORT_TOOLS_MAX = 65536, /* what is beyond is counted with all, and not by itself */
-  HF_REPORT_BARS_MAX = 60,     /* of the time line */
+  HF_REPORT_BARS_MAX = 61,     /* of the time line */
 };
 
 /* All that is counted (gateway/tally.h). No sum passes UINT64_MAX. */
@@ -45,6 +45,7 @@ struct hf_report_tools {
   struct hf_map by_name;
   struct hf_report_tool **item; /* sorted once the report is loaded: what failed most first */
   size_t count;
+  size_t known; /* that there are: without the one that stands for those that don't exist */
 };
 
 struct hf_report_data {
@@ -57,7 +58,7 @@ struct hf_report_data {
   struct hf_report_tools servers;
   struct hf_report_counts *bar; /* of `bar_hours` hours each, from `bar_first` on */
   size_t bar_count;
-  int64_t bar_first;
+  int64_t bar_first; /* hour, of local time a multiple of theirs */
   int64_t bar_hours;
   uint64_t waiting; /* dead letters, now */
   uint64_t quarantined;

@@ -18,4 +18,9 @@ const char *hf_report_large_text(double n, char text[HF_REPORT_NUMBER_MAX]); /* 
 const char *hf_report_dollars_text(double dollars,
                                    char text[HF_REPORT_NUMBER_MAX]); /* "under 1¢", "$1.20", "$12,345" */
 
+/* "s" behind a word, but for one of it. */
+static inline const char *hf_report_plural(uint64_t n) {
+  return n == 1 ? "" : "s";
+}
+
 #endif

@@ -75,7 +75,9 @@ static void write_header(struct hf_page *page, const struct hf_report_data *data
   hf_page_put(page, "<header><h1>What Holdfast did for your agents</h1><p class=\"muted\">");
   hf_page_printf(page, "%s to %s<br>", date_of(data->since_ms, since), date_of(data->until_ms, until));
   put_count(page, numbers->calls);
-  hf_page_printf(page, " calls · %zu tools · %zu servers</p></header>", data->tools.count, data->servers.count);
+  hf_page_printf(page, " call%s · %zu tool%s · %zu server%s</p></header>", hf_report_plural(numbers->calls),
+                 data->tools.known, hf_report_plural(data->tools.known), data->servers.known,
+                 hf_report_plural(data->servers.known));
 }
 
 static void write_hero(struct hf_page *page, const struct hf_report_numbers *numbers) {
@@ -114,7 +116,8 @@ static void write_tiles(struct hf_page *page, const struct hf_report_data *data,
        "failures reached the agent", "");
   tile(page, hf_report_large_text(month, number), "tokens saved a month, about ",
        hf_report_dollars_text(hf_report_cost(data, month), detail));
-  tile(page, hf_report_count_text(data->waiting, number), "dead letters wait", "");
+  tile(page, hf_report_count_text(data->waiting, number),
+       data->waiting == 1 ? "dead letter waits" : "dead letters wait", "");
   hf_page_put(page, "</div>");
 }
 
@@ -263,11 +266,16 @@ static void write_tokens(struct hf_page *page, const struct hf_report_data *data
                  data->price);
 }
 
-static void write_facts(struct hf_page *page, const struct hf_report_counts *counts) {
+static void write_facts(struct hf_page *page, const struct hf_report_tool *tool) {
+  const struct hf_report_counts *counts = &tool->counts;
   struct hf_report_numbers numbers;
   hf_report_numbers(counts, &numbers);
   hf_page_put(page, "<div class=\"facts\"><span><b>");
   put_count(page, numbers.calls);
+  if (hf_report_is_unknown(tool)) {
+    hf_page_put(page, "</b> calls</span></div>");
+    return;
+  }
   hf_page_put(page, "</b> calls</span><span>ends well <b>");
   put_rate(page, numbers.rate);
   hf_page_put(page, "</b>, without ");
@@ -305,7 +313,7 @@ static void write_tools(struct hf_page *page, const struct hf_report_data *data)
     hf_page_put(page, "<div class=\"tool\"><div class=\"name\">");
     put_tool(page, data->tools.item[i]);
     hf_page_put(page, "</div>");
-    write_facts(page, &data->tools.item[i]->counts);
+    write_facts(page, data->tools.item[i]);
     write_fix(page, data->tools.item[i]);
     hf_page_put(page, "</div>");
   }

@@ -57,13 +57,14 @@ static void end_line(struct lines *lines) {
 
 static void print_head(const struct hf_report_data *data, const struct hf_report_numbers *numbers, FILE *to) {
   char since[HF_WHEN_TEXT_MAX], until[HF_WHEN_TEXT_MAX], calls[HF_REPORT_NUMBER_MAX], waiting[HF_REPORT_NUMBER_MAX];
-  (void)fprintf(to, "From %s to %s: %s calls, %zu tools, %zu servers.\n",
+  (void)fprintf(to, "From %s to %s: %s call%s, %zu tool%s, %zu server%s.\n",
                 hf_when_print_short(data->since_ms, data->until_ms, since),
                 hf_when_print_short(data->until_ms, data->until_ms, until), hf_report_count_text(numbers->calls, calls),
-                data->tools.count, data->servers.count);
+                hf_report_plural(numbers->calls), data->tools.known, hf_report_plural(data->tools.known),
+                data->servers.known, hf_report_plural(data->servers.known));
   if (data->waiting)
-    (void)fprintf(to, "%s dead letters wait; `holdfast dlq list` shows them.\n",
-                  hf_report_count_text(data->waiting, waiting));
+    (void)fprintf(to, "%s dead letter%s; `holdfast dlq list` shows %s.\n", hf_report_count_text(data->waiting, waiting),
+                  data->waiting == 1 ? " waits" : "s wait", data->waiting == 1 ? "it" : "them");
 }
 
 static void print_rate(FILE *to, const char *name, double alone, double with, double stood_in, bool any_stood_in) {
@@ -211,6 +212,26 @@ static void print_tokens(const struct hf_report_data *data, FILE *to) {
   print_tokens_of(data, "of that, feedback", HF_COUNT_TOKENS_FEEDBACK, to);
 }
 
+static void add_tool(struct hf_table *table, const struct hf_report_tool *tool) {
+  struct hf_report_numbers numbers;
+  char text[HF_REPORT_NUMBER_MAX];
+  hf_report_numbers(&tool->counts, &numbers);
+  if (hf_report_is_unknown(tool)) {
+    hf_table_add(table, HF_STR("tools that don't exist"));
+    hf_table_add(table, hf_str_from(hf_report_count_text(numbers.calls, text)));
+    for (int i = 0; i < 4; i++)
+      hf_table_add(table, HF_STR("–"));
+    return;
+  }
+  hf_table_addf(table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, NAME_SHOWN)),
+                HF_STR_FMT(hf_terminal_cut(tool->tool, NAME_SHOWN)));
+  hf_table_add(table, hf_str_from(hf_report_count_text(numbers.calls, text)));
+  hf_table_add(table, hf_str_from(hf_report_rate_text(numbers.rate_alone, text)));
+  hf_table_add(table, hf_str_from(hf_report_rate_text(numbers.rate, text)));
+  hf_table_add(table, hf_str_from(hf_report_count_text(numbers.all_lost.happened - numbers.all_lost.put_right, text)));
+  hf_table_add(table, hf_str_from(hf_report_ms_text(hf_report_latency_ms(&tool->counts, 0.95), text)));
+}
+
 static int print_tools(const struct hf_report_data *data, size_t width, FILE *to) {
   static const struct hf_table_column columns[] = {
       {"TOOL", false, true}, {"CALLS", true, false},         {"WITHOUT", true, false},
@@ -218,23 +239,8 @@ static int print_tools(const struct hf_report_data *data, size_t width, FILE *to
   };
   struct hf_table table;
   hf_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-  for (size_t i = 0; i < data->tools.count && i < TOOLS_SHOWN; i++) {
-    const struct hf_report_tool *tool = data->tools.item[i];
-    struct hf_report_numbers numbers;
-    char text[HF_REPORT_NUMBER_MAX];
-    hf_report_numbers(&tool->counts, &numbers);
-    if (hf_report_is_unknown(tool))
-      hf_table_add(&table, HF_STR("tools that don't exist"));
-    else
-      hf_table_addf(&table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, NAME_SHOWN)),
-                    HF_STR_FMT(hf_terminal_cut(tool->tool, NAME_SHOWN)));
-    hf_table_add(&table, hf_str_from(hf_report_count_text(numbers.calls, text)));
-    hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate_alone, text)));
-    hf_table_add(&table, hf_str_from(hf_report_rate_text(numbers.rate, text)));
-    hf_table_add(&table,
-                 hf_str_from(hf_report_count_text(numbers.all_lost.happened - numbers.all_lost.put_right, text)));
-    hf_table_add(&table, hf_str_from(hf_report_ms_text(hf_report_latency_ms(&tool->counts, 0.95), text)));
-  }
+  for (size_t i = 0; i < data->tools.count && i < TOOLS_SHOWN; i++)
+    add_tool(&table, data->tools.item[i]);
   (void)fputc('\n', to);
   int r = hf_table_print(&table, to, 0, width);
   hf_table_deinit(&table);

@@ -10,6 +10,8 @@
 #include "cli/report_text.h"
 #include "cli/terminal.h"
 
+#include <time.h>
+
 enum { NOW_HOUR = 500000, PAGE_MAX = 8 << 20, ROWS_MAX = 8192 };
 
 static const int64_t hour_ms = 60LL * 60 * 1000;
@@ -207,24 +209,32 @@ static void report__only_whole_hours_that_were_asked_for_count(void **state) {
                       500000, "s", "t", "\"calls\":100") "," ROW(500001, "s", "t", "\"calls\":1000") "]");
   assert_int_equal(reported.data.all.count[HF_COUNT_CALLS], 110);
   assert_int_equal(reported.data.bar_count, 25);
+  assert_int_equal(reported.data.bar_first, 499976);
   assert_int_equal(reported.data.bar[0].count[HF_COUNT_CALLS], 10);
   assert_int_equal(reported.data.bar[24].count[HF_COUNT_CALLS], 100);
   unload(&reported);
 }
 
+/* Bars of several hours begin with the day, or at a part of it, where the reader lives. */
 static void report__a_long_time_has_few_bars(void **state) {
   (void)state;
   const struct hf_store_settings all = keep_all();
   static const struct {
     int64_t hours;
     int64_t of_bar;
-  } cases[] = {{24, 1}, {59, 1}, {60, 2}, {7 * 24, 3}, {30 * 24, 24}, {90 * 24, 48}, {5000 * 24, 48}};
+    int64_t first; /* 500,000 is at 08:00 */
+  } cases[] = {{24, 1, 499976},       {59, 1, 499941},       {60, 2, 499940},        {7 * 24, 3, 499830},
+               {30 * 24, 24, 499272}, {90 * 24, 48, 497832}, {5000 * 24, 48, 497832}};
+  assert_int_equal(setenv("TZ", "UTC", 1), 0);
+  tzset();
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct hf_database *db = open_with(NULL, &all, true);
     struct hf_report_data data;
     assert_int_equal(hf_report_data_load(&data, db, (NOW_HOUR - cases[i].hours) * hour_ms, NOW_HOUR * hour_ms), 0);
     assert_int_equal(data.bar_hours, cases[i].of_bar);
+    assert_int_equal(data.bar_first, cases[i].first);
     assert_in_range(data.bar_count, 20, HF_REPORT_BARS_MAX);
+    assert_true(data.bar_first + (int64_t)data.bar_count * data.bar_hours > NOW_HOUR);
     hf_report_data_deinit(&data);
     hf_database_close(db);
   }
@@ -393,7 +403,7 @@ static void report__a_terminal_shows_what_matters(void **state) {
                                                                                                "\"fault.unknown_tool\":"
                                                                                                "2") "]");
   char *text = printed(&reported.data, 80);
-  assert_non_null(strstr(text, "202 calls"));
+  assert_non_null(strstr(text, "202 calls, 1 tool, 1 server."));
   assert_non_null(strstr(text, "\n  one step                          79.2 %          94.1 %\n"));
   assert_non_null(strstr(text, "\n  20 steps in a row                  0.9 %          29.4 %\n"));
   assert_non_null(strstr(text, "\n  network and limits                    40              30                10\n"));
