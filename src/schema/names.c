@@ -70,7 +70,7 @@ int hf_member_names_begin(struct hf_member_names *names, uint32_t max, struct hf
 static struct hf_member_slot *find_slot(const struct hf_member_names *names, const struct hf_member_table *table,
                                         struct hf_str text, uint32_t hash) {
   struct hf_member_slot *slots = names->slots + table->slots;
-  const struct hf_member_name *entries = names->entries + table->first;
+  const struct hf_member_name *entries = names->entries ? names->entries + table->first : NULL;
   uint32_t at = hash & table->mask;
   while (slots[at].entry != 0 && (slots[at].hash != hash || !hf_str_equal(entries[slots[at].entry - 1].text, text)))
     at = (at + 1) & table->mask;

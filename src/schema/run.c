@@ -171,16 +171,20 @@ static int run_apart(struct hf_schema_run *run, const struct hf_frame *frame) {
 
 int hf_run_apply(struct hf_schema_run *run, const struct hf_frame *up, uint32_t sub, const struct hf_op *via,
                  uint32_t node, struct hf_evaluated *evaluated) {
-  struct hf_frame frame = {up, &run->schema->subs.at[sub], via, node, evaluated};
+  const struct hf_frame frame = {up, &run->schema->subs.at[sub], via, node, evaluated};
   if (run->depth == 0 || !hf_run_spend(run, 1 + frame.sub->op_count))
     return HF_ERR_LIMIT;
+  enum hf_json_type type = hf_json_type(run->doc, node);
+  /* Most leaves say no more than their type. */
+  if (frame.sub->op_count == 0 && frame.sub->flags == 0 && (frame.sub->types & hf_type_bit(type)))
+    return 0;
   if (frame.sub->flags & HF_SUB_FALSE) {
     const struct hf_op op = {.keyword = HF_KEYWORD_FALSE};
     return hf_run_fail(run, &frame, &op);
   }
   run->depth--;
-  bool container = run->doc->nodes[node].type >= HF_JSON_ARRAY;
-  int r = container && (frame.sub->flags & HF_SUB_UNEVALUATED) ? run_apart(run, &frame) : run_ops(run, &frame);
+  bool apart = type >= HF_JSON_ARRAY && (frame.sub->flags & HF_SUB_UNEVALUATED);
+  int r = apart ? run_apart(run, &frame) : run_ops(run, &frame);
   run->depth++;
   return r;
 }

@@ -16,10 +16,10 @@ int hf_run_dynamic(struct hf_schema_run *run, const struct hf_frame *frame, cons
     const struct hf_scope *scope = &run->schema->scopes.at[last];
     if (!hf_run_spend(run, 1 + scope->dynamic_count))
       return HF_ERR_LIMIT;
-    const struct hf_dynamic *dynamic = run->schema->dynamics.at + scope->first_dynamic;
-    for (uint32_t i = 0; i < scope->dynamic_count; i++, dynamic++)
-      if (dynamic->name == op->b)
-        target = dynamic->sub;
+    for (uint32_t i = 0; i < scope->dynamic_count; i++) {
+      const struct hf_dynamic *dynamic = &run->schema->dynamics.at[scope->first_dynamic + i];
+      target = dynamic->name == op->b ? dynamic->sub : target;
+    }
   } while ((at = at->up));
   return hf_run_apply(run, frame, target, op, frame->node, frame->evaluated);
 }

@@ -32,8 +32,8 @@ static int apply_rest(struct hf_schema_run *run, const struct hf_frame *frame, e
 static int match_patterns(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_object *object,
                           struct hf_str name, uint32_t value, bool *io_taken) {
   int result = 0;
-  const struct hf_pattern_sub *pattern = run->schema->patterns.at + object->first_pattern;
-  for (uint32_t i = 0; i < object->pattern_count; i++, pattern++) {
+  for (uint32_t i = 0; i < object->pattern_count; i++) {
+    const struct hf_pattern_sub *pattern = &run->schema->patterns.at[object->first_pattern + i];
     int r = hf_regex_match(run->schema->regexes.at[pattern->regex], run->regex_memory, name, &run->steps);
     if (r < 0 || !hf_run_spend(run, 1))
       return HF_ERR_LIMIT;
@@ -162,8 +162,8 @@ static int need_members(struct hf_schema_run *run, const struct hf_frame *frame,
 
 int hf_run_dependent(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_op *op) {
   int result = 0;
-  const struct hf_dependent *dependent = run->schema->dependents.at + op->a;
-  for (uint32_t i = 0; i < op->b; i++, dependent++) {
+  for (uint32_t i = 0; i < op->b; i++) {
+    const struct hf_dependent *dependent = &run->schema->dependents.at[op->a + i];
     uint32_t value;
     if (!hf_run_spend(run, 1 + run->doc->nodes[frame->node].count))
       return HF_ERR_LIMIT;
