@@ -205,6 +205,37 @@ static void store__refuses_what_is_beyond_the_queue(void **state) {
   world_deinit(&world);
 }
 
+static void add_up(void *ctx, const struct hf_tally_entry *entry) {
+  int64_t *sum = ctx;
+  *sum += entry->n;
+}
+
+/* Who counts does not wait, neither for the disk nor for an answer. */
+static void store__counts_are_taken_or_refused_at_once(void **state) {
+  (void)state;
+  struct world world;
+  const struct hf_store_settings settings = settings_of(10);
+  const struct hf_str row = HF_STR("[{\"hour\":1,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":2}}]");
+  world_init(&world, &(struct hf_store_options){.settings = &settings});
+  struct hf_database *holder = hold(&world);
+  for (unsigned i = 0; i < 10; i++)
+    assert_int_equal(ops_of(&world)->tally(world.store, row), 0);
+  assert_int_equal(ops_of(&world)->tally(world.store, row), HF_ERR_LIMIT);
+  let_go(holder);
+  do
+    assert_int_equal(find_all(&world), 0); /* what was queued before is written then */
+  while (world.query_error == HF_ERR_LIMIT);
+  assert_int_equal(ops_of(&world)->tally(world.store, row), 0);
+  hf_store_free(world.store);
+  world.store = NULL;
+  struct hf_database *reader = open_with(world.path, &settings, false);
+  int64_t sum = 0;
+  assert_int_equal(hf_database_tallies(reader, 0, 9, add_up, &sum), 0);
+  assert_int_equal(sum, 22);
+  hf_database_close(reader);
+  world_deinit(&world);
+}
+
 static void store__refuses_more_bytes_than_may_wait(void **state) {
   (void)state;
   struct world world;
@@ -604,6 +635,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(store__answers_in_the_order_of_the_questions),
       cmocka_unit_test(store__refuses_what_is_beyond_the_queue),
+      cmocka_unit_test(store__counts_are_taken_or_refused_at_once),
       cmocka_unit_test(store__refuses_more_bytes_than_may_wait),
       cmocka_unit_test(store__a_refusal_needs_no_memory),
       cmocka_unit_test(store__to_ask_takes_one_allocation),

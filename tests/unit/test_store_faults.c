@@ -120,6 +120,17 @@ static void settle(struct world *world, unsigned number) {
   world->store->ops->settle(world->store, hf_str_from(call));
 }
 
+/* Counts may get lost, and nothing else may because of them. */
+static void tally(struct world *world) {
+  const struct hf_str row = HF_STR("[{\"hour\":1,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":1}}]");
+  assert_int_equal(world->store->ops->tally(world->store, row), 0);
+}
+
+static void add_up(void *ctx, const struct hf_tally_entry *entry) {
+  int64_t *sum = ctx;
+  *sum += entry->n;
+}
+
 struct outcome {
   int error;
   char id[HF_LETTER_ID_MAX];
@@ -131,6 +142,7 @@ static void make_calls(struct world *world, struct outcome *outcomes) {
   for (unsigned i = 0; i < CALLS; i++) {
     int r = intend(world, i);
     assert_true(r == 0 || r == wanted);
+    tally(world);
     if (i % 2)
       settle(world, i);
     else
@@ -159,6 +171,9 @@ static void check_after(struct world *world, const struct outcome *outcomes) {
       assert_int_equal(there, 0); /* its end was not lost */
     assert_true(there <= 1);
   }
+  int64_t counted = 0;
+  assert_int_equal(hf_database_tallies(db, 0, 9, add_up, &counted), 0);
+  assert_in_range(counted, 0, CALLS); /* none of them twice */
   hf_database_close(db);
 }
 
