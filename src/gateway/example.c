@@ -144,15 +144,12 @@ static void write_string(struct maker *m, const struct views *views, unsigned sa
 /* Whole numbers only: what a bound with a fraction asks for is left to the check. */
 static void write_number(struct maker *m, const struct views *views, unsigned salt) {
   int64_t value = 1, bound;
-  if (says_int(m, views, "minimum", &bound))
-    value = bound;
-  else if (says_int(m, views, "exclusiveMinimum", &bound) && bound < INT64_MAX)
+  if (says_int(m, views, "exclusiveMinimum", &bound) && bound < INT64_MAX)
     value = bound + 1;
-  else if (says_int(m, views, "maximum", &bound) && bound < value)
-    value = bound;
   else if (says_int(m, views, "exclusiveMaximum", &bound) && bound <= value && bound > INT64_MIN)
     value = bound - 1;
-  else if (says_int(m, views, "multipleOf", &bound))
+  else if (says_int(m, views, "minimum", &bound) || (says_int(m, views, "maximum", &bound) && bound < value) ||
+           says_int(m, views, "multipleOf", &bound))
     value = bound;
   hf_json_write_int(&m->w, value < INT64_MAX - salt ? value + salt : value);
 }

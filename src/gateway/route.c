@@ -320,8 +320,7 @@ const struct hf_schema *hf_route_schema(struct hf_client *client, const struct h
   struct schemas *schemas = schemas_of(gateway, route, digest);
   if (!schemas)
     return NULL;
-  return item ? derived_schema(gateway, route, schemas, item)
-              : compile(gateway, route, &schemas->compiled[side], own);
+  return item ? derived_schema(gateway, route, schemas, item) : compile(gateway, route, &schemas->compiled[side], own);
 }
 
 static void warn(struct hf_gateway *gateway, const struct hf_route_settings *route,

@@ -1,5 +1,7 @@
 #include "gateway_world.h"
 
+#include "gateway/near.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -447,6 +449,32 @@ static void names__are_not_corrected_unless_the_configuration_says_so(void **sta
   bed_close(&bed);
 }
 
+static void names__of_a_long_list_only_the_first_are_compared(void **state) {
+  (void)state;
+  enum { COUNT = HF_NEAR_LOOK_MAX + 1, TOOL_MAX = 64 };
+  char *tools = malloc((size_t)(COUNT + 2) * TOOL_MAX);
+  size_t len = (size_t)snprintf(tools, TOOL_MAX, "{\"tools\":[");
+  for (int i = 0; i < COUNT; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "t%d", i);
+    const char *shown = i == COUNT - 2 ? "lastseen" : i == COUNT - 1 ? "unseen" : name;
+    len += (size_t)snprintf(tools + len, TOOL_MAX, "%s{\"name\":\"%s\",\"inputSchema\":{}}", i ? "," : "", shown);
+  }
+  memcpy(tools + len, "]}", 3);
+  const struct fake_server many[] = {{.name = "shop", .hello = HELLO, .tools = tools, .era = HF_ERA_LEGACY}};
+  struct bed bed = {0};
+  world_init(&bed.world, many, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed.shop = world_upstream(&bed.world, "shop");
+  call(&bed, "lastsen", NULL);
+  assert_has(bed.reply.answer, "- \\\"shop__lastseen\\\"");
+  call(&bed, "unsen", NULL);
+  assert_has(bed.reply.answer, "Use a tool from the current list.");
+  bed_close(&bed);
+  free(tools);
+}
+
 static void results__that_fit_pass(void **state) {
   (void)state;
   struct bed bed;
@@ -529,6 +557,7 @@ int main(void) {
       cmocka_unit_test(names__a_near_miss_is_told_with_what_it_takes),
       cmocka_unit_test(names__are_corrected_where_the_tool_only_reads_and_is_the_only_one),
       cmocka_unit_test(names__are_not_corrected_unless_the_configuration_says_so),
+      cmocka_unit_test(names__of_a_long_list_only_the_first_are_compared),
       cmocka_unit_test(results__that_fit_pass),
       cmocka_unit_test(results__that_do_not_fit_are_errors_that_say_so),
       cmocka_unit_test(results__count_against_the_tool),
