@@ -22,6 +22,7 @@ struct hf_model_client {
   struct hf_provider_tool *tool;
   struct hf_budget budget; /* of tokens */
   struct hf_list asked;    /* questions that are not answered */
+  size_t asked_count;
   struct hf_timer timer;
   struct hf_job turn;
 };
@@ -61,6 +62,8 @@ static void take(struct hf_model_client *client, int64_t tokens) {
 }
 
 static void question_free(struct question *question) {
+  if (!hf_list_empty(&question->link))
+    question->client->asked_count--;
   hf_list_remove(&question->link);
   hf_model_post_cancel(question->post);
   hf_run_free(question->run);
@@ -233,6 +236,8 @@ static int ask(struct hf_model *model, struct hf_str instructions, struct hf_str
   if (!affords(client, tokens) ||
       hf_provider_gate(client->provider, client->tool, client->loop->now) == HF_BREAKER_STOP)
     return HF_ERR_UNAVAILABLE;
+  if (client->asked_count >= HF_MODEL_CONCURRENT + HF_MODEL_WAITING_MAX)
+    return HF_ERR_LIMIT;
   struct question *question = hf_calloc(1, sizeof *question);
   if (!question)
     return HF_ERR_NOMEM;
@@ -256,6 +261,7 @@ static int ask(struct hf_model *model, struct hf_str instructions, struct hf_str
   take(client, tokens);
   wait->asked = question;
   hf_list_push_back(&client->asked, &question->link);
+  client->asked_count++;
   hf_job_defer(client->loop, &client->turn);
   return 0;
 }

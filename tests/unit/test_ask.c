@@ -510,6 +510,64 @@ static void ask__states_of_servers_are_theirs(void **state) {
   bed_close(&bed);
 }
 
+static void handle_without_memory(struct bed *bed, const char *text, const struct hf_reply_ops *ops, long n) {
+  struct hf_message message;
+  struct hf_refusal refusal;
+  assert_int_equal(hf_message_decode_copy(hf_str_from(text), &message, &refusal), 0);
+  if (ops) {
+    reply_deinit(&bed->reply);
+    bed->reply.head.ops = ops;
+  }
+  hf_alloc_fail_after(n);
+  hf_client_handle(bed->client.client, &message, ops ? &bed->reply.head : NULL);
+  hf_alloc_fail_after(-1);
+  world_run(&bed->world, 0);
+}
+
+/* Whatever cannot be had: the call is answered, and what is sent is what fits. */
+static void assert_ended(struct bed *bed) {
+  if (!bed->reply.answer) {
+    finish(bed, "shop");
+    assert_has(bed->reply.answer, "\"text\":\"done\"");
+  } else if (bed->reply.answer[0] && !strstr(bed->reply.answer, "out of memory") &&
+             !strstr(bed->reply.answer, "no memory") && !strstr(bed->reply.answer, "no room")) {
+    assert_refused(bed);
+  }
+}
+
+static void ask__ends_without_memory(void **state) {
+  (void)state;
+  static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":"
+                                "\"shop__read\",\"arguments\":" WRONG "}}";
+  struct bed bed;
+  unsigned asked = 0, answered = 0;
+  bed_open(&bed, HF_ASK_CLIENT, HF_ERA_LEGACY, "{\"sampling\":{}}");
+  call(&bed, "shop__read", WRONG);
+  const struct hf_reply_ops *ops = bed.reply.head.ops;
+  client_says(&bed, "null");
+  for (long n = 0; n < 120; n++) {
+    handle_without_memory(&bed, request, ops, n);
+    if (bed.reply.message_count == 0) {
+      assert_ended(&bed);
+      continue;
+    }
+    asked++;
+    assert_null(bed.reply.answer);
+    assert_true(snprintf(bed.text, sizeof bed.text,
+                         "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"role\":\"assistant\",\"model\":\"m\","
+                         "\"content\":{\"type\":\"text\",\"text\":\"" RIGHT "\"}}}",
+                         question(&bed)) > 0);
+    handle_without_memory(&bed, bed.text, NULL, (long)answered++);
+    if (bed.reply.message_count == 2)
+      client_says(&bed, RIGHT); /* it was asked again */
+    for (unsigned i = 0; i < 100 && !bed.reply.answer && !sent(&bed, "shop"); i++)
+      world_run(&bed.world, HF_MS(100)); /* an attempt that could not be made is made again */
+    assert_ended(&bed);
+  }
+  assert_true(asked > 40);
+  bed_close(&bed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ask__a_legacy_client_is_asked_on_its_stream),
@@ -527,6 +585,7 @@ int main(void) {
       cmocka_unit_test(ask__a_state_expires),
       cmocka_unit_test(ask__a_state_is_good_for_its_own_caller_only),
       cmocka_unit_test(ask__states_of_servers_are_theirs),
+      cmocka_unit_test(ask__ends_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

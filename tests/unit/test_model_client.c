@@ -343,6 +343,30 @@ static void model_client__no_more_than_two_at_a_time(void **state) {
   assert_int_equal(world->request_count, HF_MODEL_CONCURRENT);
 }
 
+static void model_client__no_more_wait_than_its_limit(void **state) {
+  struct world *world = *state;
+  static struct asked asked[HF_MODEL_CONCURRENT + HF_MODEL_WAITING_MAX];
+  struct asked one_more;
+  const size_t count = sizeof asked / sizeof asked[0];
+  server_says(world, NULL, NULL);
+  for (size_t i = 0; i < count; i++)
+    assert_int_equal(ask_within(world, &asked[i], HF_SECONDS(10)), 0);
+  assert_int_equal(ask(world, &one_more), HF_ERR_LIMIT);
+  struct hf_model *model = hf_model_client_seam(world->client);
+  model->ops->forget(model, &asked[7].wait);
+  assert_int_equal(ask(world, &one_more), 0);
+}
+
+static void model_client__three_attempts_and_no_more(void **state) {
+  struct world *world = *state;
+  struct asked asked;
+  server_says(world, FAILS("500 No"), NULL);
+  assert_int_equal(ask(world, &asked), 0);
+  wait_for(world, &asked);
+  assert_int_equal(asked.error, HF_ERR_UNAVAILABLE);
+  assert_int_equal(world->request_count, HF_MODEL_ATTEMPTS);
+}
+
 /* The budget holds what a question may cost at most, and takes what it did cost. */
 static void model_client__tokens_are_bounded_by_the_hour(void **state) {
   struct world *world = *state;
@@ -423,6 +447,8 @@ int main(void) {
       TEST(model_client__a_request_has_its_own_timeout),
       TEST(model_client__what_is_down_is_not_asked),
       TEST(model_client__no_more_than_two_at_a_time),
+      TEST(model_client__no_more_wait_than_its_limit),
+      TEST(model_client__three_attempts_and_no_more),
       TEST(model_client__tokens_are_bounded_by_the_hour),
       TEST(model_client__a_refusal_costs_nothing),
       TEST(model_client__what_is_forgotten_is_not_told),
