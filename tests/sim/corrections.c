@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-  CHAINS = 2000,
+  CHAINS = 1000,
   STEPS = 20,
   TRIES = 4, /* the first one, and as many as `correction.max` */
   TEXT_MAX = 1 << 16,
