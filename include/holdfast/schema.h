@@ -34,13 +34,13 @@ struct hf_json_document {
 struct hf_json_validator_options {
   const struct hf_json_document *documents; /* borrowed while the schema is compiled */
   size_t document_count;
-  size_t max_schema_bytes; /* at most 1 MiB */
+  size_t max_schema_bytes; /* at most 512 KiB */
   size_t max_value_bytes;
   bool assert_format; /* else `format` says nothing about what is valid */
 };
 
 #define HF_JSON_VALIDATOR_OPTIONS_INIT                                                                                 \
-  { .max_schema_bytes = 1 << 20, .max_value_bytes = 16 << 20 }
+  { .max_schema_bytes = 512 << 10, .max_value_bytes = 16 << 20 }
 
 /* A schema, compiled, and the memory to validate with it. */
 struct hf_json_validator;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-  SCHEMA_MAX = 1 << 20,
+  SCHEMA_MAX = 512 << 10,
   VALUE_MAX = 16 << 20,
   ANSWER_MAX = 64 << 20,
   PIECE = 64 << 10,

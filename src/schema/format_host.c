@@ -76,7 +76,8 @@ bool hf_format_ipv6(struct hf_str text) {
   return read_groups(text, true, &groups) && groups == GROUPS;
 }
 
-static bool is_ascii_label(struct hf_str label) {
+static bool is_ascii_label(struct hf_str label, struct hf_idn_label *ret_label) {
+  *ret_label = (struct hf_idn_label){.length = label.len};
   if (label.len < 1 || label.len > LABEL_MAX || label.ptr[0] == '-' || label.ptr[label.len - 1] == '-')
     return false;
   for (size_t i = 0; i < label.len; i++) {
@@ -85,14 +86,15 @@ static bool is_ascii_label(struct hf_str label) {
   }
   if (label.len < 4 || !hf_str_equal_nocase((struct hf_str){label.ptr, 4}, HF_STR("xn--")))
     return true;
-  return hf_idn_is_encoded((struct hf_str){label.ptr + 4, label.len - 4});
+  return hf_idn_is_encoded((struct hf_str){label.ptr + 4, label.len - 4}, ret_label);
 }
 
 bool hf_format_hostname(struct hf_str text) {
+  struct hf_idn_label unused;
   if (text.len == 0 || text.len > NAME_MAX)
     return false;
   while (text.ptr) {
-    if (!is_ascii_label(next_part(&text, '.')))
+    if (!is_ascii_label(next_part(&text, '.'), &unused))
       return false;
   }
   return true;
@@ -116,25 +118,37 @@ static bool is_ascii(struct hf_str text) {
   return true;
 }
 
-/* Adds the bytes of the label in the DNS. */
-static bool is_label(struct hf_str label, size_t *io_length) {
-  size_t length = label.len;
-  bool good = is_ascii(label) ? is_ascii_label(label) : hf_idn_is_label(label, &length);
-  *io_length += length + 1;
-  return good && length <= LABEL_MAX;
+/* What is known of the labels of a name so far. */
+struct name {
+  size_t length;
+  bool right_to_left; /* one of them is */
+  bool digit_first;   /* one of them begins with a digit */
+};
+
+static bool add_label(struct hf_str text, struct name *name) {
+  struct hf_idn_label label;
+  if (!(is_ascii(text) ? is_ascii_label(text, &label) : hf_idn_is_label(text, &label)))
+    return false;
+  name->length += label.length + 1;
+  name->right_to_left = name->right_to_left || label.right_to_left;
+  name->digit_first = name->digit_first || is_digit(text.ptr[0]);
+  return label.length <= LABEL_MAX;
 }
 
+/* Beside a label that is written from right to left, none begins with a digit (RFC 5893). */
 bool hf_format_idn_hostname(struct hf_str text) {
-  size_t start = 0, length = 0;
+  size_t start = 0;
+  struct name name = {.length = 0};
   for (size_t at = 0; at < text.len;) {
     struct hf_str rest = {text.ptr + at, text.len - at};
     size_t dot = read_dot(rest);
-    if (dot > 0 && !is_label((struct hf_str){text.ptr + start, at - start}, &length))
+    if (dot > 0 && !add_label((struct hf_str){text.ptr + start, at - start}, &name))
       return false;
     at += dot > 0 ? dot : 1;
     start = dot > 0 ? at : start;
   }
-  return is_label((struct hf_str){text.ptr + start, text.len - start}, &length) && length - 1 <= NAME_MAX;
+  return add_label((struct hf_str){text.ptr + start, text.len - start}, &name) && name.length - 1 <= NAME_MAX &&
+         !(name.right_to_left && name.digit_first);
 }
 
 /* "a \"quoted\" text": returns its bytes, or 0. */

@@ -160,12 +160,12 @@ static bool is_all_right_to_left(const struct label *label) {
 }
 
 /* Digits of Arabic make a label one that is written from right to left, even without a letter. */
-static bool has_one_direction(const struct label *label) {
+static bool is_right_to_left(const struct label *label) {
   for (size_t i = 0; i < label->count; i++) {
     if (IS_IN(label->code[i], RIGHT_TO_LEFT) || IS_IN(label->code[i], ARABIC_DIGITS))
-      return is_all_right_to_left(label);
+      return true;
   }
-  return true;
+  return false;
 }
 
 static bool any_of(const struct label *label, const struct range *ranges, size_t count) {
@@ -216,7 +216,7 @@ static bool is_good(const struct label *label) {
     if (!fits(label, i))
       return false;
   }
-  return has_one_direction(label);
+  return !is_right_to_left(label) || is_all_right_to_left(label);
 }
 
 static uint32_t adapt(uint32_t delta, uint32_t count, bool first) {
@@ -268,7 +268,7 @@ static size_t encoded_length(const struct label *label) {
   return length;
 }
 
-bool hf_idn_is_label(struct hf_str text, size_t *ret_length) {
+bool hf_idn_is_label(struct hf_str text, struct hf_idn_label *ret_label) {
   struct label label = {.count = 0};
   while (text.len > 0) {
     size_t len = label.count < LABEL_MAX ? hf_utf8_read(text, &label.code[label.count]) : 0;
@@ -277,7 +277,7 @@ bool hf_idn_is_label(struct hf_str text, size_t *ret_length) {
     label.count++;
     text = (struct hf_str){text.ptr + len, text.len - len};
   }
-  *ret_length = PREFIX_LEN + encoded_length(&label);
+  *ret_label = (struct hf_idn_label){PREFIX_LEN + encoded_length(&label), is_right_to_left(&label)};
   return is_good(&label);
 }
 
@@ -334,12 +334,13 @@ static bool decode(struct hf_str text, struct label *label) {
 }
 
 /* What encodes to another length is not the one way to write it. */
-bool hf_idn_is_encoded(struct hf_str text) {
+bool hf_idn_is_encoded(struct hf_str text, struct hf_idn_label *ret_label) {
   struct label label = {.count = 0};
   if (text.len == 0 || text.len > LABEL_MAX - PREFIX_LEN || !decode(text, &label))
     return false;
   bool ascii = true;
   for (size_t i = 0; i < label.count; i++)
     ascii = ascii && label.code[i] < FIRST_CODE;
+  *ret_label = (struct hf_idn_label){PREFIX_LEN + text.len, is_right_to_left(&label)};
   return !ascii && encoded_length(&label) == text.len && is_good(&label);
 }

@@ -7,10 +7,16 @@
 
 #include "base/str.h"
 
-/* Is it a label, in UTF-8 and not all ASCII? Sets the bytes it takes in the DNS. */
-bool hf_idn_is_label(struct hf_str label, size_t *ret_length);
+/* What a name must know of its labels. */
+struct hf_idn_label {
+  size_t length; /* bytes that it takes in the DNS */
+  bool right_to_left;
+};
+
+/* Is it a label, in UTF-8 and not all ASCII? */
+bool hf_idn_is_label(struct hf_str label, struct hf_idn_label *ret_label);
 
 /* Is it what stands behind `xn--` in a label? */
-bool hf_idn_is_encoded(struct hf_str encoded);
+bool hf_idn_is_encoded(struct hf_str encoded, struct hf_idn_label *ret_label);
 
 #endif

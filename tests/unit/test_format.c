@@ -102,6 +102,8 @@ static void format__knows_hosts(void **state) {
         "\u05d00\u0660",
         "\u0640\u07fa",
         "\u302e\uc2e4",
+        "0a.\u05d0",
+        "1.xn--4dbc5h",
         "\U0001f432",
         "\u00fc\u00fc--\u00fc",
         "-\u00fc",
