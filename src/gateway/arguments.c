@@ -159,6 +159,21 @@ static void count(struct hf_exchange *exchange, enum hf_fit fit) {
   exchange->client->gateway->metrics.arguments[fit]++;
 }
 
+/* For the count of the call. */
+static void note(struct hf_exchange *exchange, const struct hf_misfit *misfit) {
+  bool parameter = misfit->errors.count > 0;
+  for (unsigned i = 0; i < misfit->errors.count; i++)
+    parameter = parameter && misfit->errors.item[i].key != HF_JSON_NONE;
+  struct hf_buf pointer;
+  hf_buf_init(&pointer, TEXT_MAX);
+  if (misfit->errors.count && hf_json_pointer_of(&misfit->doc, misfit->errors.item[0].value, &pointer) == 0)
+    exchange->notes.pointer = hf_arena_copy(&exchange->arena, hf_buf_str(&pointer));
+  hf_buf_deinit(&pointer);
+  exchange->notes.misfit = misfit->why.code == HF_ERR_LIMIT ? HF_MISFIT_LIMIT
+                           : parameter                      ? HF_MISFIT_PARAMETER
+                                                            : HF_MISFIT_ARGUMENTS;
+}
+
 /* It goes on all the same, and somebody should know. */
 static enum hf_stage_result warn(struct hf_exchange *exchange, const struct hf_misfit *misfit) {
   char id[HF_CALL_ID_MAX];
@@ -171,6 +186,7 @@ static enum hf_stage_result warn(struct hf_exchange *exchange, const struct hf_m
                HF_LOG_STR("reasons", hf_buf_str(&reasons)));
   hf_trace_stage(exchange, HF_STR("its arguments do not fit the tool's schema, and it goes on all the same"));
   hf_buf_deinit(&reasons);
+  note(exchange, misfit);
   count(exchange, HF_FIT_WARNED);
   return HF_STAGE_PASS;
 }
@@ -266,21 +282,6 @@ static int append_text(struct hf_exchange *exchange, const struct hf_misfit *mis
   if (r == 0 && example.len)
     r = hf_buf_printf(out, "\nThe least that fits: %.*s", HF_STR_FMT(example));
   return r;
-}
-
-/* For the count of the call. */
-static void note(struct hf_exchange *exchange, const struct hf_misfit *misfit) {
-  bool parameter = misfit->errors.count > 0;
-  for (unsigned i = 0; i < misfit->errors.count; i++)
-    parameter = parameter && misfit->errors.item[i].key != HF_JSON_NONE;
-  struct hf_buf pointer;
-  hf_buf_init(&pointer, TEXT_MAX);
-  if (misfit->errors.count && hf_json_pointer_of(&misfit->doc, misfit->errors.item[0].value, &pointer) == 0)
-    exchange->notes.pointer = hf_arena_copy(&exchange->arena, hf_buf_str(&pointer));
-  hf_buf_deinit(&pointer);
-  exchange->notes.misfit = misfit->why.code == HF_ERR_LIMIT ? HF_MISFIT_LIMIT
-                           : parameter                      ? HF_MISFIT_PARAMETER
-                                                            : HF_MISFIT_ARGUMENTS;
 }
 
 void hf_arguments_refuse(struct hf_exchange *exchange, const struct hf_misfit *misfit) {

@@ -182,6 +182,27 @@ static void tell_stages(struct hf_exchange *exchange, const struct hf_message *r
       stages[i].landed(exchange, response, outcome);
 }
 
+/* What the client gets of the server's last answer. NULL: it cannot be put as the route promises, or there is no
+ * memory. */
+static const struct hf_message *told_answer(struct hf_exchange *exchange, struct hf_outcome *told,
+                                            struct hf_message *ret_made) {
+  if (told->fault == HF_FAULT_RESULT_MISFIT)
+    return hf_result_tell(exchange, exchange->response, ret_made) == 0 ? ret_made : NULL;
+  const struct hf_message *mapped = map_result(exchange->response_target, exchange->response, ret_made);
+  if (!mapped)
+    told->fault = HF_FAULT_BAD_REPLY; /* it ran, and what it said has no place in the route's */
+  if (!mapped || told->fault != HF_FAULT_NONE || !hf_result_misfits_route(exchange, mapped))
+    return mapped;
+  struct hf_message mended = {0};
+  told->fault = HF_FAULT_RESULT_MISFIT;
+  told->executed = HF_EXECUTED_YES;
+  int r = hf_result_tell(exchange, mapped, &mended);
+  hf_message_deinit(ret_made);
+  if (r == 0)
+    hf_message_move(ret_made, &mended);
+  return r == 0 ? ret_made : NULL;
+}
+
 /* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
  * that a session is lost is said of the gateway's session, and a client would take it for its own. */
 static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
@@ -195,13 +216,7 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
                   outcome->end != HF_CALL_END_CHECKED;
   struct hf_message made = {0};
   struct hf_outcome told = *outcome;
-  const struct hf_message *response = NULL;
-  if (answered && outcome->fault == HF_FAULT_RESULT_MISFIT)
-    response = hf_result_tell(exchange, exchange->response, &made) == 0 ? &made : NULL;
-  else if (answered)
-    response = map_result(exchange->response_target, exchange->response, &made);
-  if (answered && !response && outcome->fault == HF_FAULT_NONE)
-    told.fault = HF_FAULT_BAD_REPLY; /* it ran, and what it said cannot be put as the route promises */
+  const struct hf_message *response = answered ? told_answer(exchange, &told, &made) : NULL;
   tell_stages(exchange, response, &told);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
   if (!exchange->reply || (told.end == HF_CALL_END_CANCELLED && !shutdown)) {

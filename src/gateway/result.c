@@ -6,6 +6,7 @@
 #include "gateway/gateway.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
+#include "gateway/route.h"
 #include "mcp/compose.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -57,20 +58,18 @@ static void log_misfit(const struct hf_exchange *exchange, const struct hf_targe
                HF_LOG_STR("reasons", hf_buf_str(why)));
 }
 
-bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool *target,
-                       const struct hf_message *response) {
-  const enum hf_check_mode mode = target->fit->results;
-  const struct hf_item *item = mode == HF_CHECK_OFF ? NULL : hf_catalog_item(target);
-  if (!item || !item->output_schema.ptr || exchange->request.method != HF_METHOD_TOOLS_CALL)
-    return false;
+/* Counts, logs and keeps what is wrong. `schema` NULL: there is one, and it cannot be used. */
+static bool judge(struct hf_exchange *exchange, const struct hf_target_tool *target, const struct hf_schema *schema,
+                  enum hf_check_mode mode, const struct hf_message *response) {
   uint64_t *counts = exchange->client->gateway->metrics.results;
-  const struct hf_schema *schema = schema_of(target);
   struct hf_buf why;
   hf_buf_init(&why, TEXT_MAX);
   int r = schema ? look(exchange, schema, structured_of(response), &why) : HF_ERR_AGAIN;
   bool misfit = r < 0 && r != HF_ERR_AGAIN;
   if (misfit) {
     exchange->result_misfit = hf_arena_copy(&exchange->arena, hf_buf_str(&why));
+    if (mode == HF_CHECK_ENFORCE)
+      exchange->notes.misfit = HF_MISFIT_RESULT;
     log_misfit(exchange, target, &why);
   }
   counts[r == 0                     ? HF_FIT_VALID
@@ -79,6 +78,24 @@ bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool
                                     : HF_FIT_WARNED]++;
   hf_buf_deinit(&why);
   return misfit && mode == HF_CHECK_ENFORCE;
+}
+
+bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool *target,
+                       const struct hf_message *response) {
+  const enum hf_check_mode mode = target->fit->results;
+  const struct hf_item *item = mode == HF_CHECK_OFF ? NULL : hf_catalog_item(target);
+  if (!item || !item->output_schema.ptr || exchange->request.method != HF_METHOD_TOOLS_CALL)
+    return false;
+  return judge(exchange, target, schema_of(target), mode, response);
+}
+
+bool hf_result_misfits_route(struct hf_exchange *exchange, const struct hf_message *response) {
+  const struct hf_route_settings *route = exchange->route;
+  if (!route || !route->output_schema.ptr || route->tool.fit.results == HF_CHECK_OFF ||
+      response->kind != HF_MESSAGE_RESULT || response->is_error || hf_pipeline_is_pending(response))
+    return false;
+  const struct hf_schema *schema = hf_route_schema(exchange->client, route, HF_SCHEMA_OUTPUT);
+  return judge(exchange, exchange->target, schema, route->tool.fit.results, response);
 }
 
 /* Appends the result without its structured content. */

@@ -13,6 +13,9 @@
 bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool *target,
                        const struct hf_message *response);
 
+/* The same for the answer of a route, as it is after its mapping. */
+bool hf_result_misfits_route(struct hf_exchange *exchange, const struct hf_message *response);
+
 /* The answer as it is passed on then: an error in front of its own content, without the structured content that does
  * not fit. Returns 0 and the message, owned, or an error. */
 int hf_result_tell(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_message *ret_told);

@@ -663,8 +663,47 @@ static void chain__any_allocation_may_fail(void **state) {
   assert_true(passed);
 }
 
+static void assert_fit(const struct hf_fit_settings *fit, enum hf_check_mode validate, enum hf_check_mode results,
+                       enum hf_repair_mode repair, bool names) {
+  assert_int_equal(fit->validate, validate);
+  assert_int_equal(fit->results, results);
+  assert_int_equal(fit->repair, repair);
+  assert_int_equal(fit->repair_names, names);
+}
+
+static void chain__what_must_fit_is_said_by_server_and_tool(void **state) {
+  (void)state;
+  struct loaded l;
+  load_good(&l, "mcpServers:\n"
+                "  a: { command: x, validate: warn, results: off, repair: off }\n"
+                "  b: { command: x, repair: { names: true } }\n"
+                "  c: { command: x }\n"
+                "tools:\n"
+                "  a__t: { validate: enforce, repair: { arguments: safe, names: true } }\n"
+                "  \"*__u\": { results: warn }\n"
+                "routes:\n"
+                "  r: { repair: off, inputSchema: { type: object }, providers: [ { tool: a__t } ] }\n");
+  const struct hf_settings *s = l.settings;
+  assert_fit(&s->servers[0].fit, HF_CHECK_WARN, HF_CHECK_OFF, HF_REPAIR_MODE_OFF, false);
+  assert_fit(&s->servers[1].fit, HF_CHECK_ENFORCE, HF_CHECK_ENFORCE, HF_REPAIR_MODE_SAFE, true);
+  assert_fit(&s->servers[2].fit, HF_CHECK_ENFORCE, HF_CHECK_ENFORCE, HF_REPAIR_MODE_SAFE, false);
+  const struct hf_tool_settings *t = hf_settings_tool(s, HF_STR("a"), HF_STR("t"));
+  assert_fit(&t->fit, HF_CHECK_ENFORCE, HF_CHECK_OFF, HF_REPAIR_MODE_SAFE, true);
+  t = hf_settings_tool(s, HF_STR("a"), HF_STR("u"));
+  assert_fit(&t->fit, HF_CHECK_WARN, HF_CHECK_WARN, HF_REPAIR_MODE_OFF, false);
+  t = hf_settings_tool(s, HF_STR("b"), HF_STR("u"));
+  assert_fit(&t->fit, HF_CHECK_ENFORCE, HF_CHECK_WARN, HF_REPAIR_MODE_SAFE, true);
+  assert_fit(&s->routes[0].tool.fit, HF_CHECK_ENFORCE, HF_CHECK_ENFORCE, HF_REPAIR_MODE_OFF, false);
+  unload(&l);
+  assert_problems("mcpServers:\n  a: { command: x, repair: sure }\n",
+                  "f:2:20: error: repair.arguments: 'sure' is not one of safe|off\n");
+  assert_problems("mcpServers:\n  a: { command: x, repair: [safe] }\n",
+                  "f:2:20: error: repair: a mapping is needed here, not a list\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(chain__what_must_fit_is_said_by_server_and_tool),
       cmocka_unit_test(chain__a_tool_is_read_whole),
       cmocka_unit_test(chain__what_is_not_said_has_its_default),
       cmocka_unit_test(chain__servers_and_the_gateway_read_theirs),
