@@ -18,8 +18,7 @@ struct row {
 
 static bool check(const char *format, struct hf_str text) {
   hf_format_check function = hf_format_find(hf_str_from(format));
-  if (!function)
-    fail_msg("no format '%s'", format);
+  assert_non_null(function);
   unsigned long before = hf_alloc_count();
   bool fits = function(text);
   assert_int_equal(hf_alloc_count(), before);
