@@ -63,7 +63,7 @@ static void add_tool(struct bench *bench, struct hf_str line, struct hf_arena *a
   hf_json_scan_init(&scan, &options);
   must(hf_json_scan_feed(&scan, line.ptr, line.len, true) == 0, "a line is no JSON");
   struct hf_json_doc doc = hf_json_doc(line.ptr, &scan);
-  uint32_t schema, values;
+  uint32_t schema = 0, values = 0;
   must(hf_json_member(&doc, 0, HF_STR("schema"), &schema) == 0 &&
            hf_json_member(&doc, 0, HF_STR("values"), &values) == 0,
        "a line without schema or values");
