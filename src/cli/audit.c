@@ -48,7 +48,8 @@ const struct hf_tool_settings *hf_audit_entry(const struct hf_audit *audit, cons
   return subject->part[0].tool ? subject->part[0].tool : &audit->settings->tool_defaults;
 }
 
-static struct hf_str print(struct hf_asking *q, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static struct hf_str print(struct hf_asking *q, const char *format,
+                                                                 va_list args) {
   char text[WHY_MAX];
   int n = vsnprintf(text, sizeof text, format, args);
   struct hf_str copy = n < 0 ? (struct hf_str){NULL, 0} : hf_arena_copy(&q->audit->arena, hf_str_from(text));

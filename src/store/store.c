@@ -327,19 +327,19 @@ int hf_store_make(const struct hf_store_options *options, struct hf_store **ret_
   return 0;
 }
 
-int hf_store_open(struct hf_store *head, const struct hf_store_options *options, struct hf_error *reterr) {
-  struct disk_store *store = of(head);
+int hf_store_open(struct hf_store *store, const struct hf_store_options *options, struct hf_error *reterr) {
+  struct disk_store *own = of(store);
   const struct hf_writer_options writer = {
       .database = {.path = options->path, .vfs = options->vfs, .settings = options->settings, .own = true},
       .look_every = options->look_every,
       .sweep_every = options->sweep_every,
       .notify = notify,
-      .ctx = store,
+      .ctx = own,
   };
-  int r = hf_writer_start(&store->writer, &writer, reterr);
-  atomic_store(&store->open, r == 0);
+  int r = hf_writer_start(&own->writer, &writer, reterr);
+  atomic_store(&own->open, r == 0);
   if (r == 0)
-    notify(store);
+    notify(own);
   return r;
 }
 

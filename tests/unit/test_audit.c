@@ -253,12 +253,16 @@ static void audit__chain(void **state) {
 /* The nearest in the order of precedence decides, and a standing value further away does not. */
 static void audit__the_line_that_decides_is_the_one_that_takes_effect(void **state) {
   (void)state;
-  static const char *const lines[] = {
-      "mcpServers:\n  a: { command: x, policy: p, retry: { attempts: 7 } }\n",
-      "policies:\n  default: { retry: { attempts: 2 } }\n  p: { retry: { attempts: 3 } }\n  q: { retry: { attempts: 4 "
-      "} }\n",
-      "tools:\n  a__own: { policy: q, retry: { attempts: 5 } }\n  a__q: { policy: q }\n  a__s: { hedge: false }\n",
-  };
+  static const char yaml[] = "mcpServers:\n"
+                             "  a: { command: x, policy: p, retry: { attempts: 7 } }\n"
+                             "policies:\n"
+                             "  default: { retry: { attempts: 2 } }\n"
+                             "  p: { retry: { attempts: 3 } }\n"
+                             "  q: { retry: { attempts: 4 } }\n"
+                             "tools:\n"
+                             "  a__own: { policy: q, retry: { attempts: 5 } }\n"
+                             "  a__q: { policy: q }\n"
+                             "  a__s: { hedge: false }\n";
   static const struct {
     const char *tool;
     int line;
@@ -266,9 +270,7 @@ static void audit__the_line_that_decides_is_the_one_that_takes_effect(void **sta
   } expected[] = {{"a__own", 8, "tools.a__own.retry.attempts"},
                   {"a__q", 6, "policies.q.retry.attempts"},
                   {"a__s", 2, "mcpServers.a.retry.attempts"}};
-  char yaml[1024];
   struct audited a;
-  snprintf(yaml, sizeof yaml, "%s%s%s", lines[0], lines[1], lines[2]);
   open_audit(&a, yaml);
   hf_audit_add_configured(&a.audit);
   assert_int_equal(hf_audit_run(&a.audit), 0);
