@@ -2,6 +2,8 @@
 #include "schema/equal.h"
 #include "schema/run.h"
 
+enum { MEMBER_STEPS = 2 };
+
 static int report_key(struct hf_schema_run *run, const struct hf_frame *frame, enum hf_keyword keyword, uint32_t node,
                       uint32_t key) {
   if (!run->errors)
@@ -56,7 +58,7 @@ static int run_member(struct hf_schema_run *run, const struct hf_frame *frame, s
   const struct hf_object *object = walk->object;
   struct hf_str text;
   if (hf_run_text(run, key, object->pattern_count > 0, &text) < 0 ||
-      !hf_run_spend(run, 1 + (uint32_t)(text.len / HF_STEP_BYTES)))
+      !hf_run_spend(run, MEMBER_STEPS + (uint32_t)(text.len / HF_STEP_BYTES)))
     return HF_ERR_LIMIT;
   int result = 0;
   const struct hf_member_name *name = hf_member_names_find(&run->schema->names, &object->names, text);

@@ -2,6 +2,11 @@
 #include "schema/equal.h"
 #include "schema/run.h"
 
+enum {
+  FORMAT_STEPS = 2, /* for each byte */
+  DIVISION_STEPS = 2,
+};
+
 static int is_one_of(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_enum *values) {
   const struct hf_json_doc *doc = hf_frame_doc(run, frame);
   enum hf_json_type type = hf_json_type(run->doc, frame->node);
@@ -45,7 +50,7 @@ int hf_run_multiple(struct hf_schema_run *run, const struct hf_frame *frame, con
   int r;
   if (divisor->is_small && hf_number_small(raw, &value))
     r = value % divisor->small == 0;
-  else if (!hf_run_spend(run, (uint32_t)(raw.len / 4)))
+  else if (!hf_run_spend(run, DIVISION_STEPS + (uint32_t)(raw.len / 4)))
     r = HF_ERR_LIMIT;
   else
     r = hf_decimal_is_multiple(raw, divisor->raw, &run->steps);
@@ -109,7 +114,7 @@ int hf_run_format(struct hf_schema_run *run, const struct hf_frame *frame, const
   struct hf_str text;
   size_t used = run->used;
   int r = hf_run_text(run, frame->node, true, &text);
-  if (r == 0 && !hf_run_spend(run, (uint32_t)text.len))
+  if (r == 0 && !hf_run_spend(run, FORMAT_STEPS * (uint32_t)text.len))
     r = HF_ERR_LIMIT;
   bool good = r == 0 && run->schema->formats.at[op->a](text);
   run->used = used;
