@@ -54,11 +54,17 @@ static void write_call(const struct hf_exchange *exchange, struct hf_buf *out, b
   }
 }
 
+/* A stateless client is all that a principal runs; what they call themselves tells some of them apart. */
+static uint64_t session_of(const struct hf_exchange *exchange) {
+  const struct hf_str name = hf_message_raw(&exchange->request, HF_FIELD_META_CLIENT_INFO);
+  return exchange->client->stateless && name.ptr ? hf_map_hash(name.ptr, name.len) : exchange->client->number;
+}
+
 static struct hf_correction_place place_of(const struct hf_exchange *exchange, enum hf_correction_kind kind) {
   return (struct hf_correction_place){
       .kind = kind,
       .principal = hf_exchange_principal(exchange),
-      .session = exchange->client->number,
+      .session = session_of(exchange),
       .tool = kind == HF_CORRECTION_NAME ? HF_STR("") : exchange->request.name,
   };
 }

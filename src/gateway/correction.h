@@ -55,7 +55,7 @@ const char *hf_correction_end_name(enum hf_correction_end end);
 struct hf_correction_place {
   enum hf_correction_kind kind;
   struct hf_str principal; /* "": nobody in particular */
-  uint64_t session;        /* of the client; 0 where there are none */
+  uint64_t session;        /* which of its clients, as far as they can be told apart */
   struct hf_str tool;      /* "" for names */
 };
 

@@ -127,6 +127,28 @@ static void correct__sessions_of_one_principal_are_apart(void **state) {
   shop_close(&shop);
 }
 
+static void correct__stateless_clients_are_told_apart_by_what_they_call_themselves(void **state) {
+  (void)state;
+  static const char *const names[] = {
+      ",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
+      ",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"b\",\"version\":\"1\"}",
+      "",
+  };
+  struct shop shop;
+  struct fake_reply reply;
+  begin(&shop);
+  for (int again = 0; again < 2; again++)
+    for (size_t i = 0; i < 3; i++) {
+      shop_call(&shop, &shop.ann, &reply, "loook", "{}", names[i]);
+      if (again)
+        assert_has(reply.answer, "before");
+      else
+        assert_lacks(reply.answer, "before");
+      reply_deinit(&reply);
+    }
+  shop_close(&shop);
+}
+
 /* Three tries, the last of which ends in a letter; without `reply` the first two of them. */
 static void exhaust(struct shop *shop, struct fake_reply *reply) {
   shop->world.settings->tool_defaults.letters = HF_LETTER_ALL;
@@ -674,6 +696,7 @@ int main(void) {
       cmocka_unit_test(correct__the_same_name_again_is_told_another_way),
       cmocka_unit_test(correct__tries_are_forgotten_after_their_time),
       cmocka_unit_test(correct__sessions_of_one_principal_are_apart),
+      cmocka_unit_test(correct__stateless_clients_are_told_apart_by_what_they_call_themselves),
       cmocka_unit_test(correct__a_letter_has_the_tries_once_a_loop),
       cmocka_unit_test(correct__the_policy_decides_about_letters),
       cmocka_unit_test(correct__a_letter_that_cannot_be_written_keeps_nobody),
