@@ -170,7 +170,8 @@ static int run_status(struct hf_console_ask *ask, const struct question *q) {
 
 static int run_store(struct hf_console_ask *ask, const struct question *q) {
   (void)q;
-  const struct hf_gateway *gateway = ask->console->gateway;
+  struct hf_gateway *gateway = ask->console->gateway;
+  hf_tally_flush(&gateway->tally);
   struct hf_buf text;
   struct hf_json_writer w;
   hf_buf_init(&text, ANSWER_MAX);

@@ -1,7 +1,8 @@
 /* What is counted of tool calls, by hour, server and tool, for `holdfast report`.
  *
- * Counts are kept in memory and added to the store's every few seconds and at the end, so that several gateways on one
- * store add up. A store that refuses them gets them later; one that fails loses them, and nothing ever waits for it.
+ * Counts are kept in memory and added to the store's every ten seconds, at the end, and when somebody asks where the
+ * store is, so that several gateways on one store add up. A store that refuses them gets them later; one that fails
+ * loses them, and nothing ever waits for it.
  * Names are those of configuration and catalog only; their number and that of the places of misfits is bounded. */
 #ifndef HF_GATEWAY_TALLY_H
 #define HF_GATEWAY_TALLY_H
