@@ -67,6 +67,17 @@ int hf_compile_text(struct hf_compiler *c, uint32_t node, struct hf_str *ret_tex
   return r < 0 ? out_of_memory(c) : 0;
 }
 
+int hf_compile_name(struct hf_compiler *c, uint32_t node, struct hf_str *ret_name) {
+  struct hf_str raw = hf_json_span(c->doc, node);
+  if (hf_json_type(c->doc, node) != HF_JSON_STRING || !(c->doc->nodes[node].flags & HF_JSON_ESCAPED))
+    return hf_compile_text(c, node, ret_name);
+  char *text = hf_arena_alloc(&c->schema->arena, raw.len);
+  if (!text)
+    return out_of_memory(c);
+  *ret_name = (struct hf_str){text, hf_text_unescape(raw, false, text)};
+  return 0;
+}
+
 /* The number that stands for the name of a dynamic anchor. */
 static int anchor_id(struct hf_compiler *c, struct hf_str name, uint32_t *ret_id) {
   uintptr_t id = (uintptr_t)hf_map_get(&c->anchor_ids, name);

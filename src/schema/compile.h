@@ -41,6 +41,9 @@ int hf_compile_complain(struct hf_compiler *c, int code, uint32_t node, const ch
 /* The text of a string node, which lives as long as the schema. */
 int hf_compile_text(struct hf_compiler *c, uint32_t node, struct hf_str *ret_text);
 
+/* The same, of what is compared with names or strings of a value: half a surrogate pair equals only itself. */
+int hf_compile_name(struct hf_compiler *c, uint32_t node, struct hf_str *ret_name);
+
 /* Compile what the keywords in turn say: of any value, of the members of objects, of the items of arrays, and with
  * other subschemas. */
 int hf_compile_assertions(struct hf_compiler *c);

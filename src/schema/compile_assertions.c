@@ -45,7 +45,7 @@ static int compile_values(struct hf_compiler *c, uint32_t node, bool single) {
     values.types |= hf_type_bit(hf_json_type(c->doc, value));
     struct hf_str text;
     if (hf_json_type(c->doc, value) == HF_JSON_STRING) {
-      r = hf_json_string(c->doc, value, &c->schema->arena, &text);
+      r = hf_compile_name(c, value, &text);
       if (r == 0)
         hf_member_names_add(&c->schema->names, &values.strings, text);
     }

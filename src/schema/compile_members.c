@@ -14,7 +14,7 @@ static int add_properties(struct hf_compiler *c, struct hf_object *object, uint3
   while (hf_json_next(c->doc, &iter, &key, &value)) {
     struct hf_str text;
     uint32_t sub = HF_NONE;
-    int r = hf_compile_text(c, key, &text);
+    int r = hf_compile_name(c, key, &text);
     if (r == 0)
       r = hf_compile_child(c, value, &sub);
     if (r < 0)
@@ -32,7 +32,7 @@ static int add_required(struct hf_compiler *c, struct hf_object *object, uint32_
   uint32_t item;
   while (hf_json_next(c->doc, &iter, NULL, &item)) {
     struct hf_str text;
-    int r = hf_compile_text(c, item, &text);
+    int r = hf_compile_name(c, item, &text);
     if (r < 0)
       return r;
     struct hf_member_name *name = hf_member_names_add(&c->schema->names, &object->names, text);
@@ -137,7 +137,7 @@ static int compile_dependents(struct hf_compiler *c, enum hf_word word, bool lis
   while (r == 0 && hf_json_next(c->doc, &iter, &key, &value)) {
     struct hf_dependent dependent = {.sub = HF_NONE, .list = value};
     bool is_list = lists && hf_json_type(c->doc, value) == HF_JSON_ARRAY;
-    r = hf_compile_text(c, key, &dependent.name);
+    r = hf_compile_name(c, key, &dependent.name);
     if (r == 0 && is_list)
       r = check_strings(c, value);
     else if (r == 0 && schemas)

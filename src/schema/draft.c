@@ -18,7 +18,7 @@ static uint8_t known_draft(struct hf_str uri) {
   struct hf_str resource, fragment;
   hf_uri_split(uri, &resource, &fragment);
   const char *colon = resource.len ? memchr(resource.ptr, ':', resource.len) : NULL;
-  if (fragment.len > 0 || !colon)
+  if (!colon)
     return 0;
   struct hf_str scheme = {resource.ptr, (size_t)(colon - resource.ptr)};
   if (!hf_str_equal(scheme, HF_STR("http")) && !hf_str_equal(scheme, HF_STR("https")))

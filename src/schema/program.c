@@ -36,6 +36,18 @@ bool hf_vec_room(void **io_items, uint32_t *io_cap, uint32_t count, uint32_t ext
   return true;
 }
 
+size_t hf_text_unescape(struct hf_str raw, bool utf8, char *out) {
+  const char *p = raw.ptr + 1, *end = raw.ptr + raw.len - 1;
+  size_t len = 0;
+  while (p < end) {
+    struct hf_json_char c = {.bytes = {*p}, .len = 1};
+    p += *p == '\\' ? hf_json_read_escape(p, end, &c) : 1;
+    memcpy(out + len, c.lone_surrogate && utf8 ? "\xef\xbf\xbd" : c.bytes, c.len); /* half a pair has three, too */
+    len += c.len;
+  }
+  return len;
+}
+
 static void free_document(struct hf_document *document) {
   hf_json_scan_deinit(&document->scan);
   hf_free(document->text);

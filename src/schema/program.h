@@ -166,6 +166,10 @@ struct hf_document {
   struct hf_json_doc doc;
 };
 
+/* Writes what the string `raw` (with its quotes) means to `out`, which has room for as much as `raw`; returns its
+ * length. Half a surrogate pair becomes U+FFFD if it is to be UTF-8, else bytes that equal nothing else. */
+size_t hf_text_unescape(struct hf_str raw, bool utf8, char *out);
+
 /* Reads a number of at most 18 digits and nothing else; false for any other. */
 bool hf_number_small(struct hf_str raw, int64_t *ret_value);
 

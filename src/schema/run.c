@@ -40,15 +40,7 @@ int hf_run_text(struct hf_schema_run *run, uint32_t node, bool utf8, struct hf_s
   char *text = hf_run_scratch(run, raw.len);
   if (!text || !hf_run_spend(run, (uint32_t)(raw.len / 4)))
     return HF_ERR_LIMIT;
-  const char *p = raw.ptr + 1, *end = raw.ptr + raw.len - 1;
-  size_t len = 0;
-  while (p < end) {
-    struct hf_json_char c = {.bytes = {*p}, .len = 1};
-    p += *p == '\\' ? hf_json_read_escape(p, end, &c) : 1;
-    memcpy(text + len, c.lone_surrogate && utf8 ? "\xef\xbf\xbd" : c.bytes, c.lone_surrogate && utf8 ? 3 : c.len);
-    len += c.lone_surrogate && utf8 ? 3 : c.len;
-  }
-  *ret_text = (struct hf_str){text, len};
+  *ret_text = (struct hf_str){text, hf_text_unescape(raw, utf8, text)};
   return 0;
 }
 

@@ -60,6 +60,11 @@ static void close_bench(struct bench *b) {
   hf_schema_free(b->schema);
 }
 
+static void repeat(struct hf_buf *buf, const char *text, int times) {
+  for (int i = 0; i < times; i++)
+    assert_int_equal(hf_buf_append(buf, text, strlen(text)), 0);
+}
+
 #define TEXT(literal)                                                                                                  \
   { "" literal, sizeof(literal) - 1 }
 #define D4 "\"$schema\":\"http://json-schema.org/draft-04/schema#\","
@@ -143,6 +148,19 @@ static const struct {
      "\"$recursiveAnchor\":true,\"$ref\":\"#/$defs/t\",\"$defs\":{\"t\":{\"properties\":{\"c\":{\"$recursiveRef\":"
      "\"#\"}}}},\"required\":[\"v\"]}",
      "{\"v\":1,\"c\":{\"v\":1}}", "{\"v\":1,\"c\":{}}"},
+    {"{\"required\":[\"a\",\"a\"]}", "{\"a\":1}", "{}"},
+    {"{\"additionalProperties\":{\"type\":\"integer\"}}", "{\"a\":1}", "{\"a\":\"1\"}"},
+    {"{\"properties\":{\"\\ud800\":false}}", "{\"\\ufffd\":1}", "{\"\\ud800\":1}"},
+    {"{\"enum\":[\"\\ud800\"]}", "\"\\ud800\"", "\"\\ufffd\""},
+    {"{\"pattern\":\"^.\\\\n$\"}", "\"\\ud800\\n\"", "\"\\ud83d\\ude00\""},
+    /* An older draft within, with its own word for `$id` and its own meaning of `maximum`. */
+    {"{\"$ref\":\"http://x.test/old\",\"$defs\":{\"o\":{" D4
+     "\"id\":\"http://x.test/old\",\"maximum\":1,\"exclusiveMaximum\":true}}}",
+     "0", "1"},
+    /* Only that at the root of a resource is one. */
+    {"{" D19 "\"type\":\"object\",\"properties\":{\"s\":{\"$recursiveAnchor\":true,\"type\":\"string\"},\"c\":{"
+     "\"$recursiveRef\":\"#\"}}}",
+     "{\"c\":{\"c\":{}}}", "{\"c\":\"\"}"},
     /* The outermost of three that have the anchor decides. */
     {"{\"$id\":\"http://x.test/"
      "a\",\"$ref\":\"b\",\"$defs\":{\"t\":{\"$dynamicAnchor\":\"t\",\"const\":1},\"b\":{\"$id\":\"b\","
@@ -371,6 +389,75 @@ static void schema__explains_names_below_their_keyword(void **state) {
   close_bench(&b);
 }
 
+/* What only seems to be unevaluated, because something else is wrong. */
+static void schema__explains_no_consequences(void **state) {
+  (void)state;
+  struct bench b;
+  compile(&b, "{\"anyOf\":[{\"properties\":{\"a\":{\"type\":\"null\"}}}],\"unevaluatedProperties\":false}");
+  assert_int_equal(explain(&b, "{\"a\":1}"), HF_ERR_INVALID);
+  assert_int_equal(b.errors.count, 2);
+  assert_int_equal(b.errors.item[0].keyword, HF_KEYWORD_ANY_OF);
+  assert_int_equal(b.errors.item[1].keyword, HF_KEYWORD_TYPE);
+  close_bench(&b);
+}
+
+static void schema__finds_what_is_in_large_containers(void **state) {
+  (void)state;
+  struct hf_buf text;
+  hf_buf_init(&text, 8192);
+  repeat(&text, "{\"$defs\":{\"list\":[", 1);
+  for (int i = 0; i < 20; i++)
+    assert_int_equal(hf_buf_printf(&text, "{\"const\":%d},", i), 0);
+  repeat(&text, "{}]", 1);
+  for (int i = 0; i < 20; i++)
+    assert_int_equal(hf_buf_printf(&text, ",\"\\u0061/%d\":{\"const\":\"%d\"}", i, i), 0);
+  size_t len = text.len;
+  static const struct {
+    const char *reference, *good;
+    int code;
+  } rows[] = {{"#/$defs/list/17", "17", 0},
+              {"#/$defs/a~117", "\"17\"", 0},
+              {"#/$defs/list/21", NULL, HF_ERR_NOTFOUND},
+              {"#/$defs/list/01", NULL, HF_ERR_NOTFOUND},
+              {"#/$defs/a~120", NULL, HF_ERR_NOTFOUND}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    text.len = len;
+    assert_int_equal(hf_buf_printf(&text, "},\"$ref\":\"%s\"}", rows[i].reference), 0);
+    assert_int_equal(hf_buf_append(&text, "", 1), 0);
+    struct bench b;
+    assert_int_equal(compile_with(&b, text.data, &defaults), rows[i].code);
+    if (rows[i].good) {
+      assert_int_equal(check(&b, rows[i].good), 0);
+      assert_int_equal(check(&b, "18"), HF_ERR_INVALID);
+    }
+    close_bench(&b);
+  }
+  hf_buf_deinit(&text);
+}
+
+/* A dialect whose dialect has a dialect … */
+static void schema__follows_dialects_only_so_far(void **state) {
+  (void)state;
+  enum { CHAIN = 8 };
+  char uri[CHAIN][32], text[CHAIN][128];
+  struct hf_schema_resource resources[CHAIN];
+  for (int i = 0; i < CHAIN; i++) {
+    assert_in_range(snprintf(uri[i], sizeof uri[i], "urn:meta:%d", i), 1, sizeof uri[i] - 1);
+    assert_in_range(snprintf(text[i], sizeof text[i], "{\"$schema\":\"urn:meta:%d\"}", i + 1), 1, sizeof text[i] - 1);
+    resources[i] = (struct hf_schema_resource){hf_str_from(uri[i]), hf_str_from(text[i])};
+  }
+  resources[CHAIN - 1].text = hf_str_from("{" D7 "\"type\":\"object\"}");
+  struct hf_schema_options options = HF_SCHEMA_OPTIONS_INIT;
+  options.resources = resources;
+  options.resource_count = CHAIN;
+  struct bench b;
+  assert_int_equal(compile_with(&b, "{\"$schema\":\"urn:meta:4\",\"items\":[{\"type\":\"null\"}]}", &options), 0);
+  assert_int_equal(check(&b, "[1]"), HF_ERR_INVALID);
+  close_bench(&b);
+  assert_int_equal(compile_with(&b, "{\"$schema\":\"urn:meta:0\"}", &options), HF_ERR_UNSUPPORTED);
+  close_bench(&b);
+}
+
 static void schema__finds_the_resources_that_came_with_it(void **state) {
   (void)state;
   static const struct hf_schema_resource resources[] = {
@@ -431,11 +518,6 @@ static void schema__asserts_formats_if_told_to(void **state) {
   assert_int_equal(check(&b, "\"no address\""), HF_ERR_INVALID);
   assert_int_equal(check(&b, "1"), 0);
   close_bench(&b);
-}
-
-static void repeat(struct hf_buf *buf, const char *text, int times) {
-  for (int i = 0; i < times; i++)
-    assert_int_equal(hf_buf_append(buf, text, strlen(text)), 0);
 }
 
 static void schema__ends_at_its_depth(void **state) {
@@ -621,6 +703,9 @@ int main(void) {
       cmocka_unit_test(schema__explains_branches_below_their_parent),
       cmocka_unit_test(schema__explains_each_keyword),
       cmocka_unit_test(schema__explains_names_below_their_keyword),
+      cmocka_unit_test(schema__explains_no_consequences),
+      cmocka_unit_test(schema__finds_what_is_in_large_containers),
+      cmocka_unit_test(schema__follows_dialects_only_so_far),
       cmocka_unit_test(schema__finds_the_resources_that_came_with_it),
       cmocka_unit_test(schema__asserts_formats_if_told_to),
       cmocka_unit_test(schema__ends_at_its_depth),
