@@ -104,9 +104,8 @@ size_t hf_schema_size(const struct hf_schema *schema);
 /* Its own document, as it was given: what the model's feedback shows. Borrowed. */
 const struct hf_json_doc *hf_schema_doc(const struct hf_schema *schema);
 
-/* Memory for runs of any schema, one at a time; some KiB are touched, more only by what needs it. Returns owned, or
- * NULL.
- */
+/* Memory for runs of any schema, one at a time. Only some KiB are touched, except by what needs more. Returns owned, or
+ * NULL. */
 struct hf_schema_run;
 struct hf_schema_run *hf_schema_run_new(void);
 void hf_schema_run_free(struct hf_schema_run *run); /* accepts NULL */
