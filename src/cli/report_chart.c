@@ -14,6 +14,7 @@ enum {
   CHAIN_TOP = 12,
   CHAIN_BOTTOM = 188,
   LABEL_APART = 13,
+  LABEL_LIFT = 6,
   TIME_HEIGHT = 100,
   TIME_LABELS = 5,
   LABEL_MAX = 64,
@@ -66,10 +67,12 @@ void hf_chart_chains(struct hf_page *page, const struct hf_report_numbers *numbe
   chain_grid(page);
   chain_line(page, numbers->rate_alone, "s-grey");
   chain_line(page, numbers->rate, "s-good");
-  if (without - with < LABEL_APART) {
-    with -= (LABEL_APART - (without - with)) / 2;
-    without = with + LABEL_APART;
-  }
+  if (without - with < LABEL_APART)
+    without = (with + without + LABEL_APART) / 2;
+  if (without > CHAIN_BOTTOM - LABEL_LIFT)
+    without = CHAIN_BOTTOM - LABEL_LIFT; /* above the numbers of the axis */
+  if (without - with < LABEL_APART)
+    with = without - LABEL_APART;
   chain_label(page, with, "f-good", "Holdfast");
   chain_label(page, without, "", "without");
   hf_page_put(page, "</svg></figure>");

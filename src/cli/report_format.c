@@ -32,9 +32,11 @@ const char *hf_report_rate_text(double rate, char text[HF_REPORT_NUMBER_MAX]) {
   const double percent = rate * 100;
   if (rate <= 0 || rate >= 1)
     return checked(snprintf(text, HF_REPORT_NUMBER_MAX, "%.0f %%", percent), text);
+  if (percent < 0.1)
+    return checked(snprintf(text, HF_REPORT_NUMBER_MAX, "< 0.1 %%"), text);
   if (percent >= 99.9)
     return checked(snprintf(text, HF_REPORT_NUMBER_MAX, "%.2f %%", percent < 99.99 ? percent : 99.99), text);
-  return checked(snprintf(text, HF_REPORT_NUMBER_MAX, "%.1f %%", percent > 0.1 ? percent : 0.1), text);
+  return checked(snprintf(text, HF_REPORT_NUMBER_MAX, "%.1f %%", percent), text);
 }
 
 const char *hf_report_ms_text(int64_t ms, char text[HF_REPORT_NUMBER_MAX]) {

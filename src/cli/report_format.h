@@ -8,7 +8,7 @@ enum { HF_REPORT_NUMBER_MAX = 40 };
 
 const char *hf_report_count_text(uint64_t n, char text[HF_REPORT_NUMBER_MAX]); /* "12,345" */
 
-/* "98.9 %", "99.98 %"; "100 %" and "0 %" only if it is; "–" if it is negative. */
+/* "98.9 %", "99.98 %", "< 0.1 %"; "100 %" and "0 %" only if it is; "–" if it is negative. */
 const char *hf_report_rate_text(double rate, char text[HF_REPORT_NUMBER_MAX]);
 
 /* "3 ms", "240 ms", "1.2 s", "12 s", "2 min"; "–" if it is negative, "> 1 min" for INT64_MAX. */
