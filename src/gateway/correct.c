@@ -17,7 +17,7 @@ enum {
   TEXT_MAX = 64 << 10,
   STEPS_MAX = 256 << 10,
   OTHERS_MAX = 2048,
-  CANONICAL_MAX = 256 << 10, /* larger arguments are told apart by their beginning and length */
+  CANONICAL_MAX = 256 << 10, /* longer arguments are told apart by so many bytes and their length */
   SHOWN_MAX = 16 << 10,      /* larger ones are not shown */
 };
 

@@ -305,7 +305,7 @@ static void open_library(struct shop *shop, enum hf_letter_policy letters) {
 static void ask(struct shop *shop, const char *tool, const char *arguments, const char *expected,
                 const char *not_expected) {
   struct fake_reply reply;
-  char text[1024];
+  static char text[(256 << 10) + 1024];
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"lib__%s\","
            "\"arguments\":%s,\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
@@ -341,6 +341,44 @@ static void correct__arguments_that_do_not_fit_have_an_end(void **state) {
   ask(&shop, "find", "{\"q\":\"five\"}", "found", NULL);
   assert_int_equal(count(&shop, HF_CORRECTION_ARGUMENTS, HF_CORRECTION_END_CORRECTED), 1);
   ask(&shop, "find", "{\"n\":1}", "Correct the arguments and call it again.", "Tried before");
+  shop_close(&shop);
+}
+
+/* Calls `find` with `len` bytes of arguments that don't fit, the last character of which is `last`. */
+static void ask_large(struct shop *shop, size_t len, char last, const char *expected) {
+  static const char head[] = "{\"q\":5,\"p\":\"", tail[] = "\"}";
+  static char arguments[(256 << 10) + 16];
+  size_t fill = len - (sizeof head - 1) - (sizeof tail - 1);
+  memcpy(arguments, head, sizeof head - 1);
+  memset(arguments + sizeof head - 1, 'x', fill);
+  arguments[sizeof head - 1 + fill - 1] = last;
+  memcpy(arguments + sizeof head - 1 + fill, tail, sizeof tail);
+  ask(shop, "find", arguments, expected, NULL);
+}
+
+static void correct__large_arguments_are_not_shown(void **state) {
+  (void)state;
+  struct shop shop;
+  open_library(&shop, HF_LETTER_ALL);
+  ask_large(&shop, 16 << 10, 'a', "Correct the arguments");
+  ask_large(&shop, (16 << 10) + 1, 'a', "You changed the arguments");
+  ask(&shop, "find", "{\"q\":5}", "dead letter", NULL);
+  const struct hf_letter *letter = &store.letters[0].row;
+  assert_has(letter->attempts.ptr, "lib__find {\\\"q\\\":5,\\\"p\\\":\\\"xxx");
+  assert_has(letter->attempts.ptr, "lib__find (16385 bytes)");
+  shop_close(&shop);
+}
+
+static void correct__very_large_arguments_are_told_apart_by_their_beginning(void **state) {
+  (void)state;
+  struct shop shop;
+  open_library(&shop, HF_LETTER_OFF);
+  ask_large(&shop, 256 << 10, 'a', "Correct the arguments");
+  ask_large(&shop, 256 << 10, 'b', "You changed the arguments");
+  shop_close(&shop);
+  open_library(&shop, HF_LETTER_OFF);
+  ask_large(&shop, (256 << 10) + 4, 'a', "Correct the arguments");
+  ask_large(&shop, (256 << 10) + 4, 'b', "You sent these very arguments before");
   shop_close(&shop);
 }
 
@@ -704,6 +742,8 @@ int main(void) {
       cmocka_unit_test(correct__a_client_may_leave_while_its_letter_is_written),
       cmocka_unit_test(correct__survives_any_failed_allocation),
       cmocka_unit_test(correct__arguments_that_do_not_fit_have_an_end),
+      cmocka_unit_test(correct__large_arguments_are_not_shown),
+      cmocka_unit_test(correct__very_large_arguments_are_told_apart_by_their_beginning),
       cmocka_unit_test(correct__the_same_error_with_other_arguments_is_the_same_error),
       cmocka_unit_test(others__are_those_that_take_the_arguments_as_they_are),
       cmocka_unit_test(others__are_looked_for_within_limits),
