@@ -333,6 +333,11 @@ void hf_ask_source(struct hf_asking *q) {
   }
 }
 
+/* Does it come from what holds for all servers? */
+static bool is_everybodys(const struct hf_decided *decided) {
+  return hf_str_starts(decided->by, HF_STR("policies.default."));
+}
+
 /* Is the deadline the tool's or route's own, and not one that all of its server have? */
 static bool has_own_deadline(const struct hf_asking *q) {
   const struct hf_audit_part *part = &q->subject->part[0];
@@ -352,10 +357,15 @@ void hf_ask_long(struct hf_asking *q) {
                   "ends after %s, before clients give up (60s by default)", text);
   } else if (!has_own_deadline(q)) {
     hf_ask_answer(q, HF_AUDIT_NO, self(q), "timeout.deadline",
-                  "every tool there may take %s, the quick ones too: clients give up before (60s by default), and what "
-                  "hangs holds its place",
+                  "every tool may take %s, the quick ones too: clients give up before (60s by default), and what hangs "
+                  "holds its place",
                   text);
     hf_ask_fix(q, "timeout.deadline: 55s for all, and a policy of its own (policy: long) for tools that take longer");
+    if (is_everybodys(&q->answer->decided))
+      return;
+    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.deadline",
+                  "all tools of '%.*s' may take %s, the quick ones too", HF_STR_FMT(part->server->name), text);
+    hf_ask_fix(q, "policy: long for those of its tools that take longer, in place of the whole server");
   } else if (!q->subject->route && part->tool->max_concurrent == 0) {
     hf_ask_answer(q, HF_AUDIT_PARTLY, part, "timeout.deadline",
                   "it may take %s, and such calls may hold all %u places at its server", text,

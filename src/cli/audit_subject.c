@@ -2,6 +2,7 @@
 #include "cli/audit.h"
 
 #include "base/alloc.h"
+#include "daemon/server_config.h"
 
 enum { ARENA_MAX = 256 << 20, FIRST_CAP = 64 };
 
@@ -40,6 +41,11 @@ static const struct hf_server_settings *server_of(const struct hf_audit *audit, 
     if (hf_str_equal(audit->settings->servers[i].name, name))
       return &audit->settings->servers[i];
   return NULL;
+}
+
+/* One that is left out because a variable is not set, as in CI, is meant to be there. */
+static bool is_off(const struct hf_server_settings *server) {
+  return server->disabled && hf_str_equal(server->disabled_reason, HF_STR(HF_SERVER_OFF));
 }
 
 static struct hf_audit_part part_of(const struct hf_audit *audit, struct hf_str server, struct hf_str tool) {
@@ -82,7 +88,7 @@ static bool is_known(const struct hf_audit *audit, struct hf_str name) {
 /* A tool that something else names. */
 static void add_named(struct hf_audit *audit, const struct hf_tool_name *tool) {
   const struct hf_server_settings *server = tool->server.ptr ? server_of(audit, tool->server) : NULL;
-  if (!server || server->disabled)
+  if (!server || is_off(server))
     return;
   struct hf_str name = hf_arena_printf(&audit->arena, "%.*s__%.*s", HF_STR_FMT(tool->server), HF_STR_FMT(tool->tool));
   const struct hf_audit_part part = part_of(audit, tool->server, tool->tool);
@@ -103,7 +109,7 @@ static void add_routes(struct hf_audit *audit) {
     subject->route = route;
     for (size_t k = 0; k < route->provider_count; k++) {
       struct hf_audit_part part = part_of(audit, route->providers[k].tool.server, route->providers[k].tool.tool);
-      if (part.server && !part.server->disabled)
+      if (part.server && !is_off(part.server))
         subject->part[subject->part_count++] = part;
     }
   }
@@ -127,7 +133,7 @@ static void add_rest(struct hf_audit *audit, const struct hf_server_settings *se
 
 static void add_server(struct hf_audit *audit, const struct hf_server_settings *server) {
   const struct hf_settings *settings = audit->settings;
-  if (server->disabled)
+  if (is_off(server))
     return;
   for (size_t k = 0; k < settings->tool_count; k++)
     if (hf_str_equal(settings->tools[k].server, server->name) && !settings->tools[k].hidden)
@@ -187,7 +193,7 @@ void hf_audit_add_listed(struct hf_audit *audit, const struct hf_json_doc *doc, 
   struct hf_json_iter each = hf_json_iter(doc, servers);
   while (hf_json_next(doc, &each, NULL, &server)) {
     const struct hf_server_settings *settings = server_of(audit, text_of(audit, doc, server, "name"));
-    if (!settings || settings->disabled)
+    if (!settings || is_off(settings))
       continue;
     if (hf_json_member(doc, server, HF_STR("tools"), &tools) < 0 || doc->nodes[tools].count == 0) {
       add_server(audit, settings);

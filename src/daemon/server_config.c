@@ -280,7 +280,7 @@ static int read_server(const struct hf_reader *reader, const struct hf_node *nod
     return r;
   server->provider.breaker = server->policy.breaker;
   if (server->disabled) {
-    server->disabled_reason = HF_STR("disabled in the configuration");
+    server->disabled_reason = HF_STR(HF_SERVER_OFF);
   } else if (missing.ptr) {
     server->disabled = true;
     server->disabled_reason = missing;

@@ -4,6 +4,9 @@
 
 #include "daemon/options.h"
 
+/* Why a server is left out that the file says to leave out. */
+#define HF_SERVER_OFF "disabled in the configuration"
+
 /* The named policies, kept as nodes: each is laid over what stands below it where it is used. */
 struct hf_policies {
   const struct hf_node *named; /* the mapping, or NULL */

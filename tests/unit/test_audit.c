@@ -219,7 +219,7 @@ static void audit__long(void **state) {
       {"policies: { default: { timeout: { deadline: 30m } } }", "a__* (all others)", "long", "no", 2,
        "policies.default.timeout.deadline", "policy: long"},
       {"mcpServers:\n  a: { command: x, timeout: { deadline: 30m } }\ntools:\n  a__t: { safety: read_only }", "a__t",
-       "long", "no", 2, "mcpServers.a.timeout.deadline", "policy: long"},
+       "long", "partly", 2, "mcpServers.a.timeout.deadline", "policy: long"},
       {"policies:\n  long: { timeout: { deadline: 1h } }\ntools:\n  a__t: { policy: long }", "a__t", "long", "partly",
        3, "policies.long.timeout.deadline", "concurrency"},
       {"policies:\n  long: { timeout: { deadline: 1h } }\ntools:\n  a__t: { policy: long, concurrency: { calls: 4 } }",
@@ -279,6 +279,19 @@ static void audit__the_line_that_decides_is_the_one_that_takes_effect(void **sta
     assert_int_equal(answer->decided.place.line, expected[i].line);
     assert_true(hf_str_equal(answer->decided.by, hf_str_from(expected[i].by)));
   }
+  close_audit(&a);
+}
+
+static void audit__what_lacks_a_variable_is_asked_about_all_the_same(void **state) {
+  (void)state;
+  struct audited a;
+  open_audit(&a, "mcpServers: { a: { url: 'http://h/', headers: { K: '${UNSET_VARIABLE_OF_THIS_TEST}' } } }\n"
+                 "tools: { a__t: { safety: unsafe } }\n");
+  assert_true(a.settings->servers[0].disabled);
+  hf_audit_add_configured(&a.audit);
+  assert_int_equal(hf_audit_run(&a.audit), 0);
+  assert_int_equal(a.audit.count, 2);
+  assert_int_equal(find(&a, "a__t")->score, 100);
   close_audit(&a);
 }
 
@@ -394,6 +407,7 @@ int main(void) {
       cmocka_unit_test(audit__long),
       cmocka_unit_test(audit__chain),
       cmocka_unit_test(audit__the_line_that_decides_is_the_one_that_takes_effect),
+      cmocka_unit_test(audit__what_lacks_a_variable_is_asked_about_all_the_same),
       cmocka_unit_test(audit__scores_are_points_of_a_hundred),
       cmocka_unit_test(audit__listed_tools_are_known_by_their_annotations),
       cmocka_unit_test(audit__the_text_fits_eighty_columns_and_tells_equal_tools_together),
