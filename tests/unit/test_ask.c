@@ -510,6 +510,52 @@ static void ask__states_of_servers_are_theirs(void **state) {
   bed_close(&bed);
 }
 
+/* Once corrected it is a call as any other: an equal one that is under way is joined. */
+static void ask__a_corrected_call_joins_an_equal_one(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply first;
+  bed_open(&bed, HF_ASK_CLIENT, HF_ERA_MODERN, NULL);
+  bed.world.settings->tool_defaults.coalesce = HF_SECONDS(30);
+  call_modern(&bed, "new__order", WRONG, "");
+  remember_state(&bed);
+  come_back(&bed, "new__order", WRONG, RIGHT);
+  const struct hf_attempt_ref *ref = sent(&bed, "new");
+  assert_non_null(ref);
+  struct fake_client other;
+  client_open(&bed.world, &other, NULL, HF_ERA_MODERN);
+  first = (struct fake_reply){0};
+  assert_true(snprintf(bed.text, sizeof bed.text,
+                       "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"new__order\","
+                       "\"arguments\":{\"day\":\"2026-07-28\"},\"_meta\":{\"io.modelcontextprotocol/"
+                       "protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}") > 0);
+  client_send(&bed.world, &other, &first, bed.text);
+  assert_ptr_equal(sent(&bed, "new"), ref);
+  finish(&bed, "new");
+  assert_has(first.answer, "\"joined\":\"c-");
+  reply_deinit(&first);
+  client_close(&other);
+  bed_close(&bed);
+}
+
+/* Asking takes its time from the call's own. */
+static void ask__the_deadline_counts_from_the_start(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, HF_ASK_CLIENT, HF_ERA_LEGACY, "{\"sampling\":{}}");
+  call(&bed, "shop__order", WRONG);
+  world_run(&bed.world, HF_SECONDS(20));
+  client_says(&bed, RIGHT);
+  upstream_handed_over(sent(&bed, "shop"));
+  for (unsigned i = 0; i < 34; i++)
+    world_run(&bed.world, HF_SECONDS(1));
+  assert_null(bed.reply.answer);
+  for (unsigned i = 0; i < 3; i++)
+    world_run(&bed.world, HF_SECONDS(1));
+  assert_has(bed.reply.answer, "\"reason\":\"deadline\"");
+  bed_close(&bed);
+}
+
 static void handle_without_memory(struct bed *bed, const char *text, const struct hf_reply_ops *ops, long n) {
   struct hf_message message;
   struct hf_refusal refusal;
@@ -585,6 +631,8 @@ int main(void) {
       cmocka_unit_test(ask__a_state_expires),
       cmocka_unit_test(ask__a_state_is_good_for_its_own_caller_only),
       cmocka_unit_test(ask__states_of_servers_are_theirs),
+      cmocka_unit_test(ask__a_corrected_call_joins_an_equal_one),
+      cmocka_unit_test(ask__the_deadline_counts_from_the_start),
       cmocka_unit_test(ask__ends_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,6 +276,18 @@ static void model_client__what_may_pass_is_tried_again(void **state) {
   }
 }
 
+/* Any pause of its own would be shorter. */
+static void model_client__retry_after_is_waited_for(void **state) {
+  struct world *world = *state;
+  struct asked asked;
+  server_says(world, "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\nConnection: close\r\n\r\n", SAYS("{}"));
+  const hf_time began = hf_clock_now();
+  assert_int_equal(ask(world, &asked), 0);
+  wait_for(world, &asked);
+  assert_int_equal(asked.error, 0);
+  assert_true(hf_clock_now() - began >= HF_SECONDS(1));
+}
+
 static void model_client__what_is_final_is_not(void **state) {
   struct world *world = *state;
   static const char *const faults[] = {
@@ -442,6 +454,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(model_client__asks_and_tells),
       TEST(model_client__what_may_pass_is_tried_again),
+      TEST(model_client__retry_after_is_waited_for),
       TEST(model_client__what_is_final_is_not),
       TEST(model_client__gives_up_in_time),
       TEST(model_client__a_request_has_its_own_timeout),
