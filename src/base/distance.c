@@ -41,6 +41,31 @@ size_t hf_distance(struct hf_str a, struct hf_str b) {
   return rows[a.len % 3][b.len];
 }
 
+/* Which characters there are, as bits; those that are no letter or digit share some. */
+static uint64_t characters(struct hf_str s) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < s.len; i++) {
+    unsigned char c = (unsigned char)fold(s.ptr[i]);
+    unsigned bit = 36U + c % 28U;
+    if (c >= 'a' && c <= 'z')
+      bit = (unsigned)c - 'a';
+    else if (c >= '0' && c <= '9')
+      bit = 26U + c - '0';
+    bits |= UINT64_C(1) << bit;
+  }
+  return bits;
+}
+
+/* An edit brings in one character that was not there, and takes out one that was, at most. */
+bool hf_distance_may_be(struct hf_str a, struct hf_str b, size_t most) {
+  a = cut(a);
+  b = cut(b);
+  if ((a.len > b.len ? a.len - b.len : b.len - a.len) > most)
+    return false;
+  uint64_t of_a = characters(a), of_b = characters(b);
+  return (size_t)__builtin_popcountll(of_a & ~of_b) <= most && (size_t)__builtin_popcountll(of_b & ~of_a) <= most;
+}
+
 const char *hf_nearest(struct hf_str word, const char *const *candidates) {
   if (word.len == 0 || word.len > NEAREST_WORD_MAX)
     return NULL;

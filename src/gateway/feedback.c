@@ -11,7 +11,8 @@ enum {
   POINTER_MAX = 1 << 20,
   RANKS = 3,
   NAME_SHOWN_MAX = 80,
-  NAMES_LOOKED_AT = 500,
+  WORK_MAX = 1 << 14, /* products of lengths that are compared: some 100 µs */
+  PART_MIN = 4,
   DESCRIPTION_MAX = 100,
   ELSEWHERE = 100
 };
@@ -29,10 +30,13 @@ int hf_feedback_quote(struct hf_str text, size_t max, struct hf_buf *out) {
 
 /* What was probably meant by a name or value that is none. */
 struct nearest {
+  const struct hf_misfit *misfit;
+  uint32_t object;      /* whose members were not meant, because they are there */
+  bool of_member;       /* it is a name, and not a value */
   struct hf_str wanted; /* without quotes, as it is spelt */
   struct hf_str found;  /* likewise; absent: nothing is near */
   size_t distance;
-  size_t looked_at;
+  size_t work;
 };
 
 static struct hf_str inside(const struct hf_json_doc *doc, uint32_t node) {
@@ -40,53 +44,72 @@ static struct hf_str inside(const struct hf_json_doc *doc, uint32_t node) {
   return (struct hf_str){raw.ptr + 1, raw.len - 2};
 }
 
-static void consider(struct nearest *nearest, struct hf_str candidate) {
-  size_t most = nearest->wanted.len / 3 + 1;
-  size_t least =
-      nearest->wanted.len > candidate.len ? nearest->wanted.len - candidate.len : candidate.len - nearest->wanted.len;
-  if (nearest->looked_at++ >= NAMES_LOOKED_AT || least > most)
-    return;
-  size_t distance = hf_distance(nearest->wanted, candidate);
-  if (distance <= most && (!nearest->found.ptr || distance < nearest->distance)) {
-    nearest->found = candidate;
-    nearest->distance = distance;
-  }
-}
-
-static bool is_present(const struct hf_misfit *misfit, uint32_t object, struct hf_str name) {
-  struct hf_json_iter iter = hf_json_iter(&misfit->doc, object);
-  uint32_t key, value;
-  while (hf_json_next(&misfit->doc, &iter, &key, &value))
-    if (hf_str_equal(inside(&misfit->doc, key), name))
+/* Is one of them a part of the other, as `repo` is of `repository`, and `path` of `file_path`? */
+static bool is_part(struct hf_str a, struct hf_str b) {
+  struct hf_str whole = a.len > b.len ? a : b, part = a.len > b.len ? b : a;
+  for (size_t i = 0; part.len >= PART_MIN && i + part.len <= whole.len; i++)
+    if (hf_bytes_equal_nocase(whole.ptr + i, part.ptr, part.len))
       return true;
   return false;
 }
 
+static bool is_present(struct nearest *nearest, struct hf_str name) {
+  const struct hf_json_doc *doc = &nearest->misfit->doc;
+  struct hf_json_iter iter = hf_json_iter(doc, nearest->object);
+  uint32_t key, value;
+  nearest->work += doc->nodes[nearest->object].count;
+  while (hf_json_next(doc, &iter, &key, &value))
+    if (hf_str_equal(inside(doc, key), name))
+      return true;
+  return false;
+}
+
+/* What it costs to compare is bounded for each reason that is told, whatever a schema has for names. Returns false when
+ * it is enough. */
+static bool consider(struct nearest *nearest, struct hf_str candidate) {
+  const struct hf_str wanted = nearest->wanted;
+  const size_t most = wanted.len / 3 + 1;
+  const bool compares = hf_distance_may_be(wanted, candidate, most);
+  nearest->work += compares ? (wanted.len + 1) * (candidate.len + 1) : wanted.len + candidate.len;
+  if (nearest->work > WORK_MAX)
+    return false;
+  size_t distance = compares ? hf_distance(wanted, candidate) : SIZE_MAX;
+  if (distance > most && is_part(wanted, candidate))
+    distance = most;
+  bool nearer = distance <= most && (!nearest->found.ptr || distance < nearest->distance);
+  if (nearer && !(nearest->of_member && is_present(nearest, candidate))) {
+    nearest->found = candidate;
+    nearest->distance = distance;
+  }
+  return true;
+}
+
 /* The member of `properties` that a key was meant for: one that is not there already. */
-static void near_key(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct nearest *nearest) {
+static void near_key(const struct hf_schema_error *error, struct nearest *nearest) {
   const struct hf_json_doc *doc = error->at.doc;
   uint32_t properties, key, value;
-  nearest->wanted = inside(&misfit->doc, error->key);
+  nearest->wanted = inside(&nearest->misfit->doc, error->key);
+  nearest->object = error->value;
+  nearest->of_member = true;
   if (hf_json_member(doc, error->at.schema, HF_STR("properties"), &properties) < 0 ||
       hf_json_type(doc, properties) != HF_JSON_OBJECT)
     return;
   struct hf_json_iter iter = hf_json_iter(doc, properties);
-  while (hf_json_next(doc, &iter, &key, &value))
-    if (!is_present(misfit, error->value, inside(doc, key)))
-      consider(nearest, inside(doc, key));
+  while (hf_json_next(doc, &iter, &key, &value) && consider(nearest, inside(doc, key)))
+    ;
 }
 
-static void near_choice(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct nearest *nearest) {
+static void near_choice(const struct hf_schema_error *error, struct nearest *nearest) {
   const struct hf_json_doc *doc = error->at.doc;
   uint32_t choice;
-  if (hf_json_type(&misfit->doc, error->value) != HF_JSON_STRING ||
+  bool enough = false;
+  if (hf_json_type(&nearest->misfit->doc, error->value) != HF_JSON_STRING ||
       hf_json_type(doc, error->at.keyword) != HF_JSON_ARRAY)
     return;
-  nearest->wanted = inside(&misfit->doc, error->value);
+  nearest->wanted = inside(&nearest->misfit->doc, error->value);
   struct hf_json_iter iter = hf_json_iter(doc, error->at.keyword);
-  while (hf_json_next(doc, &iter, NULL, &choice))
-    if (hf_json_type(doc, choice) == HF_JSON_STRING)
-      consider(nearest, inside(doc, choice));
+  while (!enough && hf_json_next(doc, &iter, NULL, &choice))
+    enough = hf_json_type(doc, choice) == HF_JSON_STRING && !consider(nearest, inside(doc, choice));
 }
 
 static bool is_unknown_key(const struct hf_schema_error *error) {
@@ -106,11 +129,11 @@ static int append_name(struct hf_str spelt, struct hf_buf *out) {
 }
 
 static int append_nearest(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct hf_buf *out) {
-  struct nearest nearest = {.distance = 0};
+  struct nearest nearest = {.misfit = misfit};
   if (is_unknown_key(error))
-    near_key(misfit, error, &nearest);
+    near_key(error, &nearest);
   else if (error->keyword == HF_KEYWORD_ENUM)
-    near_choice(misfit, error, &nearest);
+    near_choice(error, &nearest);
   if (!nearest.found.ptr)
     return 0;
   int r = hf_buf_append_str(out, HF_STR("; did you mean "));

@@ -6,7 +6,15 @@
 #include "gateway/gateway.h"
 #include "json/value.h"
 
-enum { NAME_SHOWN_MAX = 128, WORDS_MAX = 8, WORD_MIN = 3, FOLDED_MAX = 256, TAKES_MAX = 8, SCHEMA_BYTES_MAX = 1 << 20 };
+enum {
+  NAME_SHOWN_MAX = 128,
+  WORDS_MAX = 8,
+  WORD_MIN = 3,
+  FOLDED_MAX = 256,
+  TAKES_MAX = 8,
+  WORK_MAX = 1 << 16,
+  SCHEMA_BYTES_MAX = 1 << 20
+};
 
 static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
@@ -107,6 +115,7 @@ struct nearest {
   struct candidate candidate[HF_NEAR_TOLD_MAX];
   unsigned count;
   unsigned looked_at;
+  size_t work;
 };
 
 static void keep(struct nearest *nearest, const struct hf_shown_tool *tool, size_t distance) {
@@ -136,17 +145,17 @@ static bool look_at_name(void *ctx, const struct hf_shown_tool *tool) {
   for (size_t i = 0; i < 4; i++) {
     struct hf_str text = asked[i / 2];
     struct hf_str name = names[i % 2];
-    size_t most = text.len / 3 + 1;
-    size_t least = text.len > name.len ? text.len - name.len : name.len - text.len;
-    if (!text.len || least > most)
+    const size_t most = text.len / 3 + 1;
+    if (!text.len || !hf_distance_may_be(text, name, most))
       continue;
+    nearest->work += text.len * name.len;
     size_t d = hf_distance(text, name);
     if (d <= most && d < best)
       best = d;
   }
   if (best != SIZE_MAX)
     keep(nearest, tool, best);
-  return ++nearest->looked_at < HF_NEAR_LOOK_MAX;
+  return ++nearest->looked_at < HF_NEAR_LOOK_MAX && nearest->work < WORK_MAX;
 }
 
 static bool holds_word(struct hf_str text, struct hf_str word) {

@@ -39,8 +39,25 @@ static void distance__looks_at_no_more_than_its_limit(void **state) {
   assert_int_equal(hf_distance((struct hf_str){a, sizeof a}, (struct hf_str){b, sizeof b}), 1);
 }
 
+static void distance__that_cannot_be_is_not_looked_for(void **state) {
+  (void)state;
+  static const char *const names[] = {"",           "a",      "search",    "serch",   "Search_Web", "search-web",
+                                      "web_search", "hcraes", "zzzzzz",    "s3arch",  "orders",     "a.b/c",
+                                      "été",        "SEARCH", "searching", "research"};
+  const size_t count = sizeof names / sizeof names[0];
+  size_t spared = 0;
+  for (size_t i = 0; i < count * count; i++) {
+    struct hf_str a = hf_str_from(names[i / count]), b = hf_str_from(names[i % count]);
+    size_t d = hf_distance(a, b);
+    assert_true(hf_distance_may_be(a, b, d));
+    spared += d > 2 && !hf_distance_may_be(a, b, 2);
+  }
+  assert_true(spared > count * count / 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(distance__that_cannot_be_is_not_looked_for),
       cmocka_unit_test(distance__counts_edits_and_swaps_and_not_case),
       cmocka_unit_test(distance__looks_at_no_more_than_its_limit),
   };

@@ -92,6 +92,16 @@ static void feedback__a_name_that_is_there_already_was_not_meant(void **state) {
   bed_close(&bed);
 }
 
+static void feedback__a_name_may_be_a_part_of_what_was_meant(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, "{\"properties\":{\"repo\":{},\"id\":{},\"file_path\":{}},\"additionalProperties\":false}");
+  assert_non_null(strstr(reasons(&bed, "{\"repository\":1}", 1000), "did you mean \"repo\"?"));
+  assert_non_null(strstr(reasons(&bed, "{\"Path\":1}", 1000), "did you mean \"file_path\"?"));
+  assert_null(strstr(reasons(&bed, "{\"identity\":1}", 1000), "did you mean"));
+  bed_close(&bed);
+}
+
 #define SHAPES                                                                                                         \
   "{\"properties\":{\"shape\":{\"anyOf\":[{\"type\":\"object\",\"properties\":{\"kind\":{\"const\":\"circle\"},"       \
   "\"radius\":{\"type\":\"number\"}},\"required\":[\"kind\",\"radius\"]},{\"type\":\"object\",\"properties\":"         \
@@ -288,6 +298,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(feedback__names_come_before_values),
       cmocka_unit_test(feedback__a_name_that_is_there_already_was_not_meant),
+      cmocka_unit_test(feedback__a_name_may_be_a_part_of_what_was_meant),
       cmocka_unit_test(feedback__of_alternatives_the_nearest_is_told),
       cmocka_unit_test(feedback__keeps_to_its_budget_but_for_the_first_reason),
       cmocka_unit_test(feedback__tells_a_dozen_reasons_at_most),
