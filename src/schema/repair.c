@@ -8,6 +8,8 @@
 #include "json/canonical.h"
 #include "json/unique.h"
 
+#include <assert.h>
+
 /* The search: as long as a text does not fit, each error that must go has its remedies; what has only one is applied,
  * and then each of the others is tried. Every text that fits is one reading, and there has to be exactly one. */
 
@@ -200,48 +202,68 @@ static void add_opening(const struct hf_unfit *unfit, uint32_t content, struct h
   hf_remedies_add(remedies, &open);
 }
 
-/* Finds what to apply at once, and among the errors that leave a choice the one that leaves the least. Returns 1; 0 if
- * some error has no remedy. */
-static int choose(struct search *s, const struct attempt *attempt, struct hf_remedy *singles, unsigned *ret_count,
-                  struct hf_remedies *ret_choice) {
+/* What to do about the errors of an attempt. */
+struct plan {
+  struct hf_remedy singles[HF_SCHEMA_ERRORS_MAX]; /* to apply at once */
+  unsigned count;
+  struct hf_remedies choice; /* of the error that leaves one, and the least */
+};
+
+/* Does the plan change something within the value? */
+static bool changes_within(const struct plan *plan, const struct hf_json_node *value) {
+  for (unsigned i = 0; i < plan->count; i++)
+    if (plan->singles[i].start > value->start && plan->singles[i].end <= value->end)
+      return true;
+  return plan->choice.count > 0 && plan->choice.item[0].start > value->start && plan->choice.item[0].end <= value->end;
+}
+
+/* An error without a remedy may go with what is mended within its value (two branches of a oneOf, a null too many);
+ * where nothing is, it stays. */
+static bool has_hope(const struct attempt *attempt, const struct plan *plan, uint64_t hopeless) {
+  for (unsigned i = 0; i < attempt->errors.count; i++)
+    if (hopeless & UINT64_C(1) << i && !changes_within(plan, &attempt->doc.nodes[attempt->errors.item[i].value]))
+      return false;
+  return plan->count > 0 || plan->choice.count > 0;
+}
+
+/* Returns 1; 0 if some error has no remedy. */
+static int make_plan(struct search *s, const struct attempt *attempt, struct plan *plan) {
   struct hf_unfit unfit = {&attempt->doc, &attempt->errors, hf_schema_doc(s->schema), s->tool, &s->arena};
   struct hf_remedies *some = scratch(s, sizeof *some);
   if (!some)
     return HF_ERR_NOMEM;
   uint32_t content;
   bool wrapped = hf_envelope_find(&unfit, &content) != HF_ENVELOPE_NONE;
-  *ret_count = 0;
-  ret_choice->count = 0;
+  uint64_t hopeless = 0; /* a bit for each error */
+  static_assert(HF_SCHEMA_ERRORS_MAX <= 64, "one word has a bit for each error");
   for (unsigned i = 0; i < attempt->errors.count; i++) {
     if (attempt->errors.item[i].parent >= 0)
       continue;
     int r = hf_remedies_find(&unfit, i, some);
-    if (r == 0 && wrapped)
-      add_opening(&unfit, content, some);
-    if (r < 0 || some->count == 0)
+    if (r < 0)
       return r;
-    if (some->count == 1)
-      insert(singles, ret_count, &some->item[0]);
-    else if (ret_choice->count == 0 || some->count < ret_choice->count)
-      *ret_choice = *some;
+    if (wrapped)
+      add_opening(&unfit, content, some);
+    if (some->count == 0)
+      hopeless |= UINT64_C(1) << i;
+    else if (some->count == 1)
+      insert(plan->singles, &plan->count, &some->item[0]);
+    else if (plan->choice.count == 0 || some->count < plan->choice.count)
+      plan->choice = *some;
   }
-  return 1;
+  return has_hope(attempt, plan, hopeless);
 }
 
 static int try_remedies(struct search *s, const struct attempt *attempt, const struct step *last) {
-  struct hf_remedy *singles = scratch(s, HF_SCHEMA_ERRORS_MAX * sizeof *singles);
-  struct hf_remedies *choice = scratch(s, sizeof *choice);
-  if (!singles || !choice)
-    return HF_ERR_NOMEM;
-  unsigned count;
-  int r = choose(s, attempt, singles, &count, choice);
+  struct plan *plan = scratch(s, sizeof *plan);
+  int r = plan ? make_plan(s, attempt, plan) : HF_ERR_NOMEM;
   if (r <= 0)
     return r;
-  if (count > 0)
-    return follow(s, attempt, singles, count, last);
+  if (plan->count > 0)
+    return follow(s, attempt, plan->singles, plan->count, last);
   r = 0;
-  for (unsigned i = 0; r == 0 && !s->uncertain && i < choice->count; i++)
-    r = follow(s, attempt, &choice->item[i], 1, last);
+  for (unsigned i = 0; r == 0 && !s->uncertain && i < plan->choice.count; i++)
+    r = follow(s, attempt, &plan->choice.item[i], 1, last);
   return r;
 }
 

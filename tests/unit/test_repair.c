@@ -389,6 +389,15 @@ static void repair__finds_the_branch_that_fits(void **state) {
   assert_refused(schema, "{\"v\":{\"kind\":\"c\",\"x\":\"5\"}}");
 }
 
+static void repair__mends_what_goes_with_something_else(void **state) {
+  (void)state;
+  const char *one = "{\"properties\":{\"id\":{\"type\":\"string\"},\"name\":{\"type\":\"string\"}},"
+                    "\"oneOf\":[{\"required\":[\"id\"]},{\"required\":[\"name\"]}]}";
+  assert_repaired(one, "{\"id\":\"a\",\"name\":null}", "{\"id\":\"a\"}", "null_dropped /name null>");
+  assert_refused(one, "{\"id\":\"a\",\"name\":\"b\"}");
+  assert_refused(one, "{\"id\":null,\"name\":null}");
+}
+
 static void repair__keeps_values_where_it_must(void **state) {
   (void)state;
   struct bench b;
@@ -541,6 +550,7 @@ int main(void) {
       cmocka_unit_test(repair__refuses_what_can_be_read_in_two_ways),
       cmocka_unit_test(repair__mends_all_or_nothing),
       cmocka_unit_test(repair__finds_the_branch_that_fits),
+      cmocka_unit_test(repair__mends_what_goes_with_something_else),
       cmocka_unit_test(repair__keeps_values_where_it_must),
       cmocka_unit_test(repair__shows_only_the_start_of_what_is_long),
       cmocka_unit_test(repair__makes_so_many_repairs_and_no_more),
