@@ -199,6 +199,19 @@ static void correct__the_policy_decides_about_letters(void **state) {
   shop_close(&shop);
 }
 
+static void correct__without_a_store_there_is_no_letter(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  shop_open(&shop, NULL);
+  shop.world.settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
+  exhaust(&shop, &reply);
+  assert_has(reply.answer, "Stop: ");
+  assert_lacks(reply.answer, "dead letter");
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void correct__a_letter_that_cannot_be_written_keeps_nobody(void **state) {
   (void)state;
   struct shop shop;
@@ -407,6 +420,10 @@ static void others__are_those_that_take_the_arguments_as_they_are(void **state) 
   open_library(&shop, HF_LETTER_OFF);
   ask(&shop, "find", "{}", "Correct the arguments", "another tool");
   ask(&shop, "find", "{}", "You sent these very arguments before.", "another tool"); /* nothing fits everything */
+  shop_close(&shop);
+  open_library(&shop, HF_LETTER_OFF);
+  ask(&shop, "find", "{\"q\":5,\"q\":6}", "Correct the arguments", "another tool");
+  ask(&shop, "find", "{\"q\":5,\"q\":6}", "You sent these very arguments before.", "another tool"); /* which of them? */
   shop_close(&shop);
 }
 
@@ -737,6 +754,7 @@ int main(void) {
       cmocka_unit_test(correct__stateless_clients_are_told_apart_by_what_they_call_themselves),
       cmocka_unit_test(correct__a_letter_has_the_tries_once_a_loop),
       cmocka_unit_test(correct__the_policy_decides_about_letters),
+      cmocka_unit_test(correct__without_a_store_there_is_no_letter),
       cmocka_unit_test(correct__a_letter_that_cannot_be_written_keeps_nobody),
       cmocka_unit_test(correct__a_store_that_is_slow_is_waited_for_two_seconds),
       cmocka_unit_test(correct__a_client_may_leave_while_its_letter_is_written),
