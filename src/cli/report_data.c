@@ -55,7 +55,7 @@ static const char *misfit_name(int at) {
 }
 
 static const char *repair_name(int at) {
-  return hf_tally_repair_name((enum hf_repair_kind)at);
+  return hf_repair_name((enum hf_repair_kind)at);
 }
 
 static const char *correction_name(int at) {

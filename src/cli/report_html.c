@@ -215,7 +215,7 @@ static void write_remedies(struct hf_page *page, const struct hf_report_counts *
   };
   struct item repairs[HF_REPAIR_KIND_COUNT];
   for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
-    repairs[i] = (struct item){hf_tally_repair_name((enum hf_repair_kind)i), counts->repair[i]};
+    repairs[i] = (struct item){hf_repair_name((enum hf_repair_kind)i), counts->repair[i]};
   write_items(page, "Put right by", ways, sizeof ways / sizeof ways[0]);
   write_items(page, "Repairs", repairs, HF_REPAIR_KIND_COUNT);
   write_items(page, "Softened", stood_in, sizeof stood_in / sizeof stood_in[0]);

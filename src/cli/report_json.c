@@ -95,7 +95,7 @@ static void write_arguments(struct hf_json_writer *w, const struct hf_report_cou
   hf_json_write_object(w);
   for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
     if (counts->repair[i])
-      write_count(w, hf_tally_repair_name((enum hf_repair_kind)i), counts->repair[i]);
+      write_count(w, hf_repair_name((enum hf_repair_kind)i), counts->repair[i]);
   hf_json_write_object_end(w);
   hf_json_write_key(w, "corrections");
   hf_json_write_object(w);

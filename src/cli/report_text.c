@@ -178,7 +178,7 @@ static void print_remedies(const struct hf_report_counts *counts, size_t width, 
   };
   struct listed repairs[HF_REPAIR_KIND_COUNT];
   for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
-    repairs[i] = (struct listed){hf_tally_repair_name((enum hf_repair_kind)i), counts->repair[i]};
+    repairs[i] = (struct listed){hf_repair_name((enum hf_repair_kind)i), counts->repair[i]};
   (void)fputs("\nIN DETAIL\n", to);
   print_faults(counts, width, to);
   print_list(to, width, "put right by", ways, sizeof ways / sizeof ways[0]);

@@ -67,15 +67,6 @@ const char *hf_correction_name(enum hf_correction correction) {
   return names[correction];
 }
 
-const char *hf_tally_repair_name(enum hf_repair_kind kind) {
-  static const char *const names[HF_REPAIR_KIND_COUNT] = {
-#define HF_REPAIR_NAME(name, text, changes) text,
-      HF_REPAIR_LIST(HF_REPAIR_NAME)
-#undef HF_REPAIR_NAME
-  };
-  return names[kind];
-}
-
 static void on_flush(struct hf_timer *timer) {
   hf_tally_flush(HF_CONTAINER_OF(timer, struct hf_tally, flush));
 }
@@ -282,7 +273,7 @@ static const char *misfit_name(int at) {
 }
 
 static const char *repair_name(int at) {
-  return hf_tally_repair_name((enum hf_repair_kind)at);
+  return hf_repair_name((enum hf_repair_kind)at);
 }
 
 static const char *correction_name(int at) {

@@ -141,6 +141,5 @@ void hf_tally_flush(struct hf_tally *tally);
 const char *hf_count_name(enum hf_count count);
 const char *hf_misfit_name(enum hf_misfit_kind misfit);
 const char *hf_correction_name(enum hf_correction correction);
-const char *hf_tally_repair_name(enum hf_repair_kind kind);
 
 #endif
