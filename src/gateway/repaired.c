@@ -5,7 +5,7 @@
 #include "gateway/pipeline.h"
 #include "mcp/compose.h"
 
-enum { TEXT_MAX = 64 << 10, POINTER_SHOWN_MAX = 200, TOLD_MAX = 8 };
+enum { TEXT_MAX = 64 << 10, POINTER_SHOWN_MAX = 200, TOLD_MAX = 8, CORRECTED_SHOWN_MAX = 4096 };
 
 bool hf_repaired(const struct hf_exchange *exchange) {
   return exchange->repairs || exchange->corrected || exchange->asked_name.ptr;
@@ -20,14 +20,14 @@ static struct hf_str cut(struct hf_str s, size_t max) {
 }
 
 static void write_one(struct hf_json_writer *w, const char *kind, struct hf_str pointer, struct hf_str from,
-                      struct hf_str to) {
+                      struct hf_str to, size_t max) {
   hf_json_write_object(w);
   hf_json_write_member_str(w, "kind", hf_str_from(kind));
   hf_json_write_member_str(w, "pointer", cut(pointer, POINTER_SHOWN_MAX));
   if (from.ptr)
-    hf_json_write_member_str(w, "from", cut(from, HF_REPAIR_SHOWN_MAX));
+    hf_json_write_member_str(w, "from", cut(from, max));
   if (to.ptr)
-    hf_json_write_member_str(w, "to", cut(to, HF_REPAIR_SHOWN_MAX));
+    hf_json_write_member_str(w, "to", cut(to, max));
   hf_json_write_object_end(w);
 }
 
@@ -35,13 +35,14 @@ void hf_repaired_write(const struct hf_exchange *exchange, struct hf_json_writer
   const struct hf_repairs *repairs = exchange->repairs;
   hf_json_write_array(w);
   if (exchange->asked_name.ptr)
-    write_one(w, "tool_renamed", HF_STR(""), exchange->asked_name, exchange->request.name);
+    write_one(w, "tool_renamed", HF_STR(""), exchange->asked_name, exchange->request.name, HF_REPAIR_SHOWN_MAX);
+  /* What a model made up is shown as it was sent. */
   if (exchange->corrected)
     write_one(w, exchange->corrected, HF_STR(""), hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS),
-              exchange->arguments);
+              exchange->arguments, CORRECTED_SHOWN_MAX);
   for (unsigned i = 0; repairs && i < repairs->count; i++)
     write_one(w, hf_repair_name(repairs->item[i].kind), repairs->item[i].pointer, repairs->item[i].from,
-              repairs->item[i].to);
+              repairs->item[i].to, HF_REPAIR_SHOWN_MAX);
   hf_json_write_array_end(w);
 }
 

@@ -195,7 +195,8 @@ static void ask__a_legacy_client_is_asked_on_its_stream(void **state) {
   client_says(&bed, "```json\\n" RIGHT "\\n```");
   finish(&bed, "shop");
   assert_has(bed.reply.answer, "\"text\":\"done\"");
-  assert_has(bed.reply.answer, "\"repairs\":[{\"kind\":\"asked_client\"");
+  assert_has(bed.reply.answer, "\"repairs\":[{\"kind\":\"asked_client\",\"pointer\":\"\",\"from\":\"{\\\"day\\\":"
+                               "\\\"tomorrow\\\"}\",\"to\":\"{\\\"day\\\":\\\"2026-07-28\\\"}\"}]");
   assert_lacks(bed.reply.answer, "\"isError\":true");
   bed_close(&bed);
 }
