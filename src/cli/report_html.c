@@ -198,10 +198,12 @@ static void write_endings(struct hf_page *page, const struct hf_report_counts *c
 }
 
 static void write_remedies(struct hf_page *page, const struct hf_report_counts *counts) {
+  const uint64_t renamed = hf_report_renamed(counts);
   struct item ways[] = {
       {"another attempt", counts->count[HF_COUNT_RETRIED]},
       {"another provider", counts->count[HF_COUNT_FELL_BACK]},
-      {"repaired arguments", counts->count[HF_COUNT_REPAIRED]},
+      {"repaired arguments", counts->count[HF_COUNT_REPAIRED] - renamed},
+      {"the tool that was meant", renamed},
       {"a status check", counts->count[HF_COUNT_CHECKED]},
       {"the model's next try, after feedback", counts->count[HF_COUNT_UNDONE_TRIES]},
   };

@@ -137,6 +137,7 @@ static void write_block(struct hf_json_writer *w, const struct hf_report_counts 
   write_classes(w, &numbers);
   write_faults(w, counts);
   write_arguments(w, counts);
+  write_count(w, "renamedTools", hf_report_renamed(counts));
   write_count(w, "correctedTries", counts->count[HF_COUNT_UNDONE_TRIES]);
   write_count(w, "stopped", counts->count[HF_COUNT_STOPPED]);
   write_count(w, "warned", counts->count[HF_COUNT_WARNED]);

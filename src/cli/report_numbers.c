@@ -100,6 +100,10 @@ static void take_back_tries(struct hf_report_numbers *numbers, const struct hf_r
   }
 }
 
+uint64_t hf_report_renamed(const struct hf_report_counts *counts) {
+  return smaller(counts->count[HF_COUNT_RENAMED], counts->count[HF_COUNT_REPAIRED]);
+}
+
 static void count_losses(struct hf_report_numbers *numbers, const struct hf_report_counts *counts) {
   for (int i = 1; i < HF_FAULT_COUNT; i++) {
     const enum hf_report_class class = hf_report_class_of((enum hf_fault)i);
@@ -110,7 +114,10 @@ static void count_losses(struct hf_report_numbers *numbers, const struct hf_repo
   }
   for (int i = 1; i < HF_MISFIT_COUNT; i++)
     lose(numbers, class_of_misfit((enum hf_misfit_kind)i), counts->misfit[i], 0);
-  lose(numbers, HF_REPORT_SCHEMA, counts->count[HF_COUNT_REPAIRED], counts->count[HF_COUNT_REPAIRED]);
+  const uint64_t renamed = hf_report_renamed(counts);
+  const uint64_t fitted = counts->count[HF_COUNT_REPAIRED] - renamed;
+  lose(numbers, HF_REPORT_HALLUCINATED, renamed, renamed);
+  lose(numbers, HF_REPORT_SCHEMA, fitted, fitted);
   lose(numbers, HF_REPORT_NETWORK, counts->count[HF_COUNT_CHECKED], counts->count[HF_COUNT_CHECKED]);
   take_back_tries(numbers, counts);
   for (int i = 0; i < HF_REPORT_CLASS_COUNT; i++) {

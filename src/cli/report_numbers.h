@@ -45,6 +45,9 @@ struct hf_report_numbers {
 
 void hf_report_numbers(const struct hf_report_counts *counts, struct hf_report_numbers *ret_numbers);
 
+/* Calls of another name than their tool's: no more than were repaired. */
+uint64_t hf_report_renamed(const struct hf_report_counts *counts);
+
 /* The probability that so many steps in a row end well; negative if the rate is. */
 double hf_report_chain(double rate, unsigned steps);
 

@@ -161,10 +161,12 @@ static void print_corrections(const struct hf_report_counts *counts, size_t widt
 }
 
 static void print_remedies(const struct hf_report_counts *counts, size_t width, FILE *to) {
+  const uint64_t renamed = hf_report_renamed(counts);
   struct listed ways[] = {
       {"another attempt", counts->count[HF_COUNT_RETRIED]},
       {"another provider", counts->count[HF_COUNT_FELL_BACK]},
-      {"repaired arguments", counts->count[HF_COUNT_REPAIRED]},
+      {"repaired arguments", counts->count[HF_COUNT_REPAIRED] - renamed},
+      {"the tool that was meant", renamed},
       {"a status check", counts->count[HF_COUNT_CHECKED]},
       {"the model's next try", counts->count[HF_COUNT_UNDONE_TRIES]},
   };

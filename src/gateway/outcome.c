@@ -221,6 +221,7 @@ static void tally(struct hf_exchange *exchange, const struct hf_outcome *outcome
       .outcome = outcome,
       .notes = &exchange->notes,
       .repairs = exchange->repairs,
+      .renamed = exchange->asked_name.ptr != NULL,
       .first_fault = first,
       .unsafe = !hf_safety_allows_repeat(target->safety),
       .shared = exchange->joined.ptr != NULL,

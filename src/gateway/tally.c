@@ -159,7 +159,8 @@ static void count_place(struct row *row, struct hf_str pointer) {
 
 static bool put_right(const struct hf_tally_call *call) {
   const enum hf_correction how = call->notes->corrected;
-  return (call->repairs && call->repairs->count > 0) || how == HF_CORRECTION_CLIENT || how == HF_CORRECTION_MODEL;
+  return call->renamed || (call->repairs && call->repairs->count > 0) || how == HF_CORRECTION_CLIENT ||
+         how == HF_CORRECTION_MODEL;
 }
 
 static enum hf_count good_end(const struct hf_tally_call *call) {
@@ -182,6 +183,7 @@ static uint64_t failure_tokens(const struct hf_tally_call *call) {
 static void count_good(struct row *row, const struct hf_tally_call *call) {
   const enum hf_count end = good_end(call);
   row->counts[end]++;
+  row->counts[HF_COUNT_RENAMED] += end == HF_COUNT_REPAIRED && call->renamed;
   if (end != HF_COUNT_CACHED)
     row->recovered[call->first_fault]++;
   if (call->notes->misfit != HF_MISFIT_NONE)

@@ -23,6 +23,7 @@
   X(RETRIED, "retried")             /* - at a later attempt */                                                         \
   X(FELL_BACK, "fell_back")         /* - at another provider */                                                        \
   X(REPAIRED, "repaired")           /* - with arguments that the gateway put right, or had put right */                \
+  X(RENAMED, "renamed")             /* of these, such whose tool was called by another name */                         \
   X(CACHED, "cached")               /* - without being sent: from the cache, the record of a key, or an equal call */  \
   X(CHECKED, "checked")             /* - as a status check says, though the answer was lost */                         \
   X(ATTEMPTS, "attempts")           /* that were started, of all calls */                                              \
@@ -99,6 +100,7 @@ struct hf_tally_call {
   const struct hf_outcome *outcome;
   const struct hf_tally_notes *notes;
   const struct hf_repairs *repairs; /* that were made, or NULL */
+  bool renamed;                     /* its tool was called by another name */
   enum hf_fault first_fault;        /* what went wrong first, though the call may have ended well */
   bool unsafe;                      /* the tool must not run twice */
   bool shared;                      /* it has the answer of another call: from a cache, a record, or a flight */

@@ -77,11 +77,14 @@ static void report__steps_are_calls_with_the_tries_they_make_up_for(void **state
 
 static void report__classes_are_the_four_of_the_field(void **state) {
   (void)state;
-  const struct hf_report_numbers n = numbers_of(
-      "\"calls\":9,\"fault.schema\":1,\"fault.rejected\":1,\"fault.unknown_tool\":1,\"misfit.parameter\":1,"
-      "\"misfit.tool\":1,\"fault.conflict\":1,\"misfit.expected\":1,\"fault.unauthorized\":1,\"fault.rate_limited\":1");
-  assert_int_equal(n.lost[HF_REPORT_SCHEMA].happened, 2);
-  assert_int_equal(n.lost[HF_REPORT_HALLUCINATED].happened, 3);
+  const struct hf_report_numbers n =
+      numbers_of("\"calls\":9,\"fault.schema\":1,\"fault.rejected\":1,\"fault.unknown_tool\":1,\"misfit.parameter\":1,"
+                 "\"misfit.tool\":1,\"fault.conflict\":1,\"misfit.expected\":1,\"fault.unauthorized\":1,\"fault.rate_"
+                 "limited\":1,\"repaired\":3,\"renamed\":1");
+  assert_int_equal(n.lost[HF_REPORT_SCHEMA].happened, 4);
+  assert_int_equal(n.lost[HF_REPORT_SCHEMA].put_right, 2);
+  assert_int_equal(n.lost[HF_REPORT_HALLUCINATED].happened, 4);
+  assert_int_equal(n.lost[HF_REPORT_HALLUCINATED].put_right, 1);
   assert_int_equal(n.lost[HF_REPORT_BUSINESS].happened, 2);
   assert_int_equal(n.lost[HF_REPORT_NETWORK].happened, 2);
 }

@@ -103,12 +103,12 @@ static void tally__each_good_call_is_one_of_its_kinds(void **state) {
   count(world, CALL(.first_fault = HF_FAULT_TIMED_OUT, .arguments_tokens = 10), good(3), NOTES(0));
   count(world, CALL(.first_fault = HF_FAULT_BROKE), elsewhere, NOTES(0));
   count(world, CALL(.repairs = &repairs), good(1), NOTES(0));
-  count(world, CALL(0), good(1), NOTES(.corrected = HF_CORRECTION_MODEL));
+  count(world, CALL(.renamed = true), good(1), NOTES(.corrected = HF_CORRECTION_MODEL));
   count(world, CALL(0), cached, NOTES(0));
   count(world, CALL(.shared = true), good(0), NOTES(0));
   assert_string_equal(flushed(world),
                       "[{\"hour\":7,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":8,\"first\":2,\"retried\":1,"
-                      "\"fell_back\":1,\"repaired\":2,\"cached\":2,\"attempts\":10,\"elapsed_ms\":1600,"
+                      "\"fell_back\":1,\"repaired\":2,\"renamed\":1,\"cached\":2,\"attempts\":10,\"elapsed_ms\":1600,"
                       "\"tokens_saved\":298,\"recovered.connection_lost\":1,\"recovered.timed_out\":1,"
                       "\"repair.number_from_text\":2,\"corrected.model\":1,\"latency.250\":8}}]");
 }

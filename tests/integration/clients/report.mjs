@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { done, test } from '../../lib/tap.mjs';
-import { binary, ledgerCounts, serve, startChaos } from '../../lib/gateway.mjs';
+import { binary, ledgerCounts, scratch, serve, startChaos } from '../../lib/gateway.mjs';
 import { connectHttp, outcomeOf } from './lib.mjs';
 
 const CALLS = 240;
@@ -146,6 +146,41 @@ await test('what does not fit, what is made up, and what makes up for it', async
   assert.equal(read.fix.at, '/key');
   assert.equal(read.rates.with, 1);
   assert.ok(told.tools.some(({ server, tool }) => server === '_unknown' && tool === '_unknown'));
+}, { timeoutMs: 20000 });
+
+await test('what is repaired, what another provider answers, and what stands in', async ({ defer, comment }) => {
+  const dir = scratch(defer);
+  const inputSchema = { type: 'object', properties: { limit: { type: 'integer' } }, required: ['limit'] };
+  const tools = { find: { description: 'Finds.', text: 'found', annotations: { readOnlyHint: true }, inputSchema } };
+  const file = path.join(dir, 'chaos.json');
+  fs.writeFileSync(file, JSON.stringify({ tools }));
+  const server = (...args) => ({ command: binary, args: ['chaos', '--config', file, '--stdio', ...args] });
+  const config = {
+    mcpServers: { good: server(), bad: server('--fault', 'rpc:-32603=100%') },
+    tools: {
+      'good__find': { safety: 'read_only' },
+      'bad__find': { safety: 'read_only', default: { text: 'nothing' } },
+    },
+    routes: { find: { providers: [{ tool: 'bad__find' }, { tool: 'good__find' }] } },
+    policies: { default: { retry: { attempts: 1 } } },
+  };
+  const gateway = await serve(config, { defer, comment });
+  const client = await connectHttp('sdk 2', gateway.url(), { defer });
+  const call = (name, limit) => client.callTool({ name, arguments: { limit } });
+  await call('good__find', '5');
+  await call('good__find', 6);
+  await call('find', 7);
+  await call('bad__find', 8);
+  await gateway.stop();
+  const told = JSON.parse(report(gateway.dir, '--json'));
+  assert.deepEqual(told.repairs, { number_from_text: 1 });
+  assert.deepEqual(told.endedWell, { first: 1, retried: 0, fellBack: 1, repaired: 1, cached: 0, checked: 0 });
+  assert.deepEqual(told.stoodIn, { earlierAnswer: 0, default: 1 });
+  assert.deepEqual(told.faults, { rpc_error: { ended: 1, recovered: 1 } });
+  assert.deepEqual(told.classes.schema, { happened: 1, putRight: 1, reachedAgent: 0 });
+  assert.deepEqual(told.rates, { without: 0.25, with: 0.75, withStandIns: 1 });
+  assert.ok(told.tokens.saved.tokens > 3 * 72); // the one that was repaired, the route's, and the one with a stand-in
+  assert.equal(told.tokens.failed.tokens, 0);
 }, { timeoutMs: 20000 });
 
 await test('a gateway without a call has nothing to report', async ({ defer, comment }) => {
