@@ -158,7 +158,7 @@ await test('what is repaired, what another provider answers, and what stands in'
   const config = {
     mcpServers: { good: server(), bad: server('--fault', 'rpc:-32603=100%') },
     tools: {
-      'good__find': { safety: 'read_only' },
+      'good__find': { safety: 'read_only', repair: { names: true } },
       'bad__find': { safety: 'read_only', default: { text: 'nothing' } },
     },
     routes: { find: { providers: [{ tool: 'bad__find' }, { tool: 'good__find' }] } },
@@ -171,14 +171,17 @@ await test('what is repaired, what another provider answers, and what stands in'
   await call('good__find', 6);
   await call('find', 7);
   await call('bad__find', 8);
+  await call('good__Find', 9);
   await gateway.stop();
   const told = JSON.parse(report(gateway.dir, '--json'));
   assert.deepEqual(told.repairs, { number_from_text: 1 });
-  assert.deepEqual(told.endedWell, { first: 1, retried: 0, fellBack: 1, repaired: 1, cached: 0, checked: 0 });
+  assert.deepEqual(told.endedWell, { first: 1, retried: 0, fellBack: 1, repaired: 2, cached: 0, checked: 0 });
+  assert.equal(told.renamedTools, 1);
+  assert.deepEqual(told.classes.hallucinated, { happened: 1, putRight: 1, reachedAgent: 0 });
   assert.deepEqual(told.stoodIn, { earlierAnswer: 0, default: 1 });
   assert.deepEqual(told.faults, { rpc_error: { ended: 1, recovered: 1 } });
   assert.deepEqual(told.classes.schema, { happened: 1, putRight: 1, reachedAgent: 0 });
-  assert.deepEqual(told.rates, { without: 0.25, with: 0.75, withStandIns: 1 });
+  assert.deepEqual(told.rates, { without: 0.2, with: 0.8, withStandIns: 1 });
   assert.ok(told.tokens.saved.tokens > 3 * 72); // the one that was repaired, the route's, and the one with a stand-in
   assert.equal(told.tokens.failed.tokens, 0);
 }, { timeoutMs: 20000 });
