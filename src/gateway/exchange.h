@@ -98,12 +98,12 @@ struct hf_exchange {
   /* The stages before the call. */
   unsigned stage_next;
   struct hf_str arguments; /* raw, in place of the caller's: repaired or corrected; absent: they are the caller's */
-  const struct hf_repairs *repairs;  /* what was done to them; in the arena; NULL: nothing */
-  bool listed_anew;                  /* the newest schema was asked for */
-  struct hf_str asked_name;          /* the name that the caller gave, if `request.name` is another now; in the arena */
-  const char *corrected;             /* who gave others ("corrected_by_client"); constant; NULL: nobody */
-  struct hf_tally_notes notes;       /* what the stages have to say for the count of the call */
-  struct hf_str refusal;     /* what it is answered with once its letter is written; in the arena; absent: nothing is */
+  const struct hf_repairs *repairs; /* what was done to them; in the arena; NULL: nothing */
+  bool listed_anew;                 /* the newest schema was asked for */
+  struct hf_str asked_name;         /* the name that the caller gave, if `request.name` is another now; in the arena */
+  const char *corrected;            /* who gave others ("corrected_by_client"); constant; NULL: nobody */
+  struct hf_tally_notes notes;      /* what the stages have to say for the count of the call */
+  struct hf_str refusal; /* what it is answered with once its letter is written; in the arena; absent: nothing is */
   enum hf_fault refused_for;
   struct hf_ask *ask;                /* what models were asked about them; in the arena; NULL: nothing */
   struct hf_fingerprint fingerprint; /* of principal, tool and arguments; made when first wanted */

@@ -51,7 +51,7 @@ struct hf_gateway {
   struct hf_names prompt_names;
   struct hf_map routes;        /* what is remembered of each by its name: route.c */
   struct hf_map route_schemas; /* likewise */
-  struct hf_map route_fits; /* whether a provider fits: likewise */
+  struct hf_map route_fits;    /* whether a provider fits: likewise */
   struct hf_list clients;
   size_t client_count;
   struct hf_client *nobody; /* the gateway itself: status checks, and calls whose client has gone; in no list */
@@ -60,8 +60,8 @@ struct hf_gateway {
   char *store_trouble;      /* why it is not open, owned */
   hf_store_news_fn *hear;   /* who hears its news besides, or NULL */
   void *hear_ctx;
-  struct hf_model *model;   /* borrowed; NULL: there is none */
-  struct hf_signer signer;  /* of questions to modern clients */
+  struct hf_model *model;  /* borrowed; NULL: there is none */
+  struct hf_signer signer; /* of questions to modern clients */
   struct hf_cache cache;
   struct hf_keys keys;
   struct hf_corrections corrections;

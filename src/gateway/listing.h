@@ -27,7 +27,7 @@ struct hf_item {
   enum hf_safety annotated; /* of a tool: what its annotations say */
   struct hf_str schema;     /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
   struct hf_str output_schema;
-  struct hf_compiled *compiled; /* of a tool: both, by enum hf_schema_side */
+  struct hf_compiled *compiled;    /* of a tool: both, by enum hf_schema_side */
   struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
 };
 
