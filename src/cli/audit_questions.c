@@ -464,6 +464,17 @@ static const struct hf_route_settings *route_with(const struct hf_asking *q) {
   return NULL;
 }
 
+/* An entry of its own takes the place of the pattern's. */
+static void fix_hidden(struct hf_asking *q, const struct hf_audit_part *part) {
+  if (part->tool && hf_pattern_rank(part->tool->pattern) == SIZE_MAX)
+    hf_ask_fix(q, "in %.*s, hidden: true", HF_STR_FMT(part->tool->source));
+  else if (part->tool)
+    hf_ask_fix(q, "in an entry tools.%.*s__%.*s, what %.*s says, and hidden: true", HF_STR_FMT(part->server->name),
+               HF_STR_FMT(part->own), HF_STR_FMT(part->tool->source));
+  else
+    hf_ask_fix(q, "in an entry tools.%.*s__%.*s, hidden: true", HF_STR_FMT(part->server->name), HF_STR_FMT(part->own));
+}
+
 void hf_ask_chain(struct hf_asking *q) {
   const struct hf_route_settings *route = route_with(q);
   for (size_t i = 0; i < q->subject->part_count; i++)
@@ -473,7 +484,7 @@ void hf_ask_chain(struct hf_asking *q) {
     hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "hidden",
                   "it can be called past the route '%.*s', and then has none of its other providers",
                   HF_STR_FMT(route->name));
-    hf_ask_fix(q, "hidden: true");
+    fix_hidden(q, &q->subject->part[0]);
     return;
   }
   hf_ask_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline", "one deadline for all of it, and nothing else repeats");

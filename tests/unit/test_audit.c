@@ -243,7 +243,16 @@ static void audit__chain(void **state) {
       {"mcpServers:\n  a: { url: 'http://h/', headers: { K: v } }\n  c: { url: 'http://h/', headers: { K: w } }",
        "c__* (all others)", "chain", "yes", 0, "default", NULL},
       {"routes:\n  r:\n    inputSchema: { type: object }\n    providers: [ { tool: a__t }, { tool: b__u } ]", "a__t",
-       "chain", "partly", 0, "default", "hidden: true"},
+       "chain", "partly", 0, "default", "in an entry tools.a__t, hidden: true"},
+      {"tools:\n  a__t: { safety: read_only }\nroutes:\n  r:\n    inputSchema: { type: object }\n"
+       "    providers: [ { tool: a__t }, { tool: b__u } ]",
+       "a__t", "chain", "partly", 0, "default", "in tools.a__t, hidden: true"},
+      {"tools:\n  a__*: { safety: read_only }\nroutes:\n  r:\n    inputSchema: { type: object }\n"
+       "    providers: [ { tool: a__t }, { tool: b__u } ]",
+       "a__t", "chain", "partly", 0, "default", "in an entry tools.a__t, what tools.a__* says, and hidden: true"},
+      {"tools:\n  a__t: { hidden: true }\nroutes:\n  r:\n    inputSchema: { type: object }\n"
+       "    providers: [ { tool: a__t }, { tool: b__u } ]",
+       "r", "chain", "yes", 0, "default", NULL},
       {"routes:\n  r:\n    inputSchema: { type: object }\n    providers: [ { tool: a__t } ]", "a__t", "chain", "yes", 0,
        "default", NULL},
   };
