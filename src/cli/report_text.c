@@ -10,7 +10,16 @@
 
 #include <string.h>
 
-enum { TOOLS_SHOWN = 20, NAME_SHOWN = 80, PLACE_SHOWN = 60, ADVISED = 5, LIST_AT = 27, LABEL_WIDTH = 25, INDENT = 2 };
+enum {
+  COST_WIDTH = 18,
+  ROWS_SHOWN = 20,
+  NAME_SHOWN = 80,
+  PLACE_SHOWN = 60,
+  ADVISED = 5,
+  LIST_AT = 27,
+  LABEL_WIDTH = 25,
+  INDENT = 2
+};
 
 static const unsigned chains[] = {5, 10, 20};
 
@@ -202,9 +211,9 @@ static void print_tokens_of(const struct hf_report_data *data, const char *name,
   const uint64_t n = data->all.count[count];
   const double per_month = hf_report_per_month(data, n);
   hf_report_dollars_text(hf_report_cost(data, per_month), dollars);
+  const int gap = COST_WIDTH - (int)hf_terminal_columns(hf_str_from(dollars));
   (void)fprintf(to, "  %-28s%12s%16s%*s%s\n", name, hf_report_large_text((double)n, tokens),
-                hf_report_large_text(per_month, month), (int)(18 - hf_terminal_columns(hf_str_from(dollars))), "",
-                dollars);
+                hf_report_large_text(per_month, month), gap > 1 ? gap : 1, "", dollars);
 }
 
 static void print_tokens(const struct hf_report_data *data, FILE *to) {
@@ -214,40 +223,48 @@ static void print_tokens(const struct hf_report_data *data, FILE *to) {
   print_tokens_of(data, "of that, feedback", HF_COUNT_TOKENS_FEEDBACK, to);
 }
 
-static void add_tool(struct hf_table *table, const struct hf_report_tool *tool) {
+static void add_name(struct hf_table *table, const struct hf_report_tool *tool) {
+  const struct hf_str server = hf_terminal_cut(tool->server, NAME_SHOWN);
+  if (hf_report_is_unknown(tool))
+    hf_table_add(table, HF_STR("tools that don't exist"));
+  else if (tool->tool.ptr)
+    hf_table_addf(table, "%.*s__%.*s", HF_STR_FMT(server), HF_STR_FMT(hf_terminal_cut(tool->tool, NAME_SHOWN)));
+  else
+    hf_table_add(table, server);
+}
+
+static void add_row(struct hf_table *table, const struct hf_report_tool *tool) {
   struct hf_report_numbers numbers;
   char text[HF_REPORT_NUMBER_MAX];
   hf_report_numbers(&tool->counts, &numbers);
+  add_name(table, tool);
+  hf_table_add(table, hf_str_from(hf_report_count_text(numbers.calls, text)));
   if (hf_report_is_unknown(tool)) {
-    hf_table_add(table, HF_STR("tools that don't exist"));
-    hf_table_add(table, hf_str_from(hf_report_count_text(numbers.calls, text)));
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 2; i < table->column_count; i++)
       hf_table_add(table, HF_STR("–"));
     return;
   }
-  hf_table_addf(table, "%.*s__%.*s", HF_STR_FMT(hf_terminal_cut(tool->server, NAME_SHOWN)),
-                HF_STR_FMT(hf_terminal_cut(tool->tool, NAME_SHOWN)));
-  hf_table_add(table, hf_str_from(hf_report_count_text(numbers.calls, text)));
   hf_table_add(table, hf_str_from(hf_report_rate_text(numbers.rate_alone, text)));
   hf_table_add(table, hf_str_from(hf_report_rate_text(numbers.rate, text)));
   hf_table_add(table, hf_str_from(hf_report_count_text(numbers.all_lost.happened - numbers.all_lost.put_right, text)));
   hf_table_add(table, hf_str_from(hf_report_ms_text(hf_report_latency_ms(&tool->counts, 0.95), text)));
 }
 
-static int print_tools(const struct hf_report_data *data, size_t width, FILE *to) {
-  static const struct hf_table_column columns[] = {
-      {"TOOL", false, true}, {"CALLS", true, false},         {"WITHOUT", true, false},
+static int print_rows(const struct hf_report_tools *tools, const char *title, size_t width, FILE *to) {
+  const struct hf_table_column columns[] = {
+      {title, false, true},  {"CALLS", true, false},         {"WITHOUT", true, false},
       {"WITH", true, false}, {"REACHED AGENT", true, false}, {"95 % WITHIN", true, false},
   };
   struct hf_table table;
   hf_table_init(&table, columns, sizeof columns / sizeof columns[0]);
-  for (size_t i = 0; i < data->tools.count && i < TOOLS_SHOWN; i++)
-    add_tool(&table, data->tools.item[i]);
+  for (size_t i = 0; i < tools->count && i < ROWS_SHOWN; i++)
+    if (tools->item[i]->tool.ptr || !hf_report_is_unknown(tools->item[i]))
+      add_row(&table, tools->item[i]);
   (void)fputc('\n', to);
   int r = hf_table_print(&table, to, 0, width);
   hf_table_deinit(&table);
-  if (data->tools.count > TOOLS_SHOWN)
-    (void)fprintf(to, "… and %zu more; --json and --html tell of all.\n", data->tools.count - TOOLS_SHOWN);
+  if (tools->count > ROWS_SHOWN)
+    (void)fprintf(to, "… and %zu more; --json tells of all.\n", tools->count - ROWS_SHOWN);
   return r;
 }
 
@@ -310,7 +327,9 @@ int hf_report_text(const struct hf_report_data *data, size_t width, FILE *to) {
   print_classes(&numbers, to);
   print_remedies(&data->all, width, to);
   print_tokens(data, to);
-  int r = print_tools(data, width, to);
+  int r = data->servers.known > 1 ? print_rows(&data->servers, "SERVER", width, to) : 0;
+  if (r == 0)
+    r = print_rows(&data->tools, "TOOL", width, to);
   print_advice(data, width, to);
   return r;
 }

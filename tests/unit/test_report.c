@@ -418,6 +418,21 @@ static void report__a_terminal_shows_what_matters(void **state) {
   unload(&reported);
 }
 
+static void report__several_servers_are_told_of_together(void **state) {
+  (void)state;
+  struct reported reported;
+  load(
+      &reported,
+      "[" ROW(499990, "a", "x", "\"calls\":3,\"first\":3") "," ROW(499990, "a", "y", "\"calls\":4,\"first\":3") "," ROW(
+          499990, "b", "z", "\"calls\":1,\"first\":1") "," ROW(499990, "_unknown", "_unknown", "\"calls\":1") "]");
+  char *text = printed(&reported.data, 80);
+  assert_non_null(strstr(text, "\nSERVER "));
+  assert_non_null(strstr(text, "\na           7   85.7 %  85.7 %              0            –\n"));
+  assert_non_null(strstr(text, "\nb           1    100 %   100 %              0            –\n\nTOOL "));
+  free(text);
+  unload(&reported);
+}
+
 static void report__of_no_calls_says_so(void **state) {
   (void)state;
   struct reported reported;
@@ -472,6 +487,7 @@ int main(void) {
       cmocka_unit_test(report__a_page_takes_hostile_names),
       cmocka_unit_test(report__a_terminal_is_not_steered_and_lines_fit),
       cmocka_unit_test(report__a_terminal_shows_what_matters),
+      cmocka_unit_test(report__several_servers_are_told_of_together),
       cmocka_unit_test(report__of_no_calls_says_so),
       cmocka_unit_test(report__without_memory_says_so),
   };
