@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OUTPUT_MAX = 256 << 20, TEXT_WIDTH = 80 };
@@ -54,31 +55,40 @@ static bool write_all(int fd, struct hf_str text) {
   return true;
 }
 
+/* Returns 0 or an errno. */
+static int write_to(const char *path, struct hf_str text) {
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return errno;
+  const int error = write_all(fd, text) ? 0 : errno;
+  return close(fd) < 0 && error == 0 ? errno : error;
+}
+
+/* A link, a pipe or a device is written to; a file, and what is not there yet, may be taken the place of. */
+static bool replaceable(const char *path) {
+  struct stat stat;
+  return lstat(path, &stat) < 0 || S_ISREG(stat.st_mode);
+}
+
 /* Under another name until it is whole, so that nobody finds half a page. */
 static int write_file(const char *path, struct hf_str text) {
   HF_CLEANUP_FREE char *draft = hf_concat(path, ".part");
   if (!draft)
     return hf_complain(HF_EXIT_FAILED, "out of memory");
-  const int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool ok = fd >= 0 && write_all(fd, text);
-  int error = errno;
-  if (fd >= 0 && close(fd) < 0 && ok) {
-    ok = false;
+  const bool drafted = replaceable(path);
+  int error = write_to(drafted ? draft : path, text);
+  if (drafted && error == 0 && rename(draft, path) < 0)
     error = errno;
-  }
-  if (ok && rename(draft, path) < 0) {
-    ok = false;
-    error = errno;
-  }
-  if (ok)
+  if (error == 0)
     return HF_EXIT_GOOD;
-  (void)unlink(draft);
+  if (drafted)
+    (void)unlink(draft);
   return hf_complain(HF_EXIT_FAILED, "cannot write '%s': %s", path, strerror(error));
 }
 
 static int print(struct hf_str text) {
-  return fwrite(text.ptr, 1, text.len, stdout) == text.len ? HF_EXIT_GOOD
-                                                           : hf_complain(HF_EXIT_FAILED, "cannot write the report");
+  const bool ok = fwrite(text.ptr, 1, text.len, stdout) == text.len && fflush(stdout) == 0;
+  return ok ? HF_EXIT_GOOD : hf_complain(HF_EXIT_FAILED, "cannot write the report");
 }
 
 /* The page goes to its file besides whatever is printed. */
@@ -106,7 +116,9 @@ static int print_json(const struct hf_report_data *data) {
 static int print_text(const struct hf_report_data *data) {
   const size_t width = hf_terminal_width();
   int r = hf_report_text(data, width ? width : TEXT_WIDTH, stdout);
-  return r < 0 ? hf_complain(HF_EXIT_FAILED, "out of memory") : HF_EXIT_GOOD;
+  if (r < 0)
+    return hf_complain(HF_EXIT_FAILED, "out of memory");
+  return print(HF_STR(""));
 }
 
 static int show(const struct hf_args *args, const struct hf_report_data *data) {

@@ -113,6 +113,13 @@ await test('a report counts what clients were told and servers did', async ({ de
   const html = fs.readFileSync(page, 'utf8');
   assert.match(html, /^<!doctype html>.*s<wbr>__charge.*<\/html>\n$/s);
   assert.doesNotMatch(html, /<script|https?:|src=|@import/);
+  const link = path.join(gateway.dir, 'link.html');
+  fs.symlinkSync('target.html', link);
+  report(gateway.dir, '--html', link);
+  assert.ok(fs.lstatSync(link).isSymbolicLink(), 'a link stays one');
+  assert.equal(report(gateway.dir, '--html', '-').length, fs.readFileSync(link, 'utf8').length);
+  assert.deepEqual(fs.readdirSync(gateway.dir).filter((name) => name.endsWith('.part')), []);
+  assert.throws(() => report(gateway.dir, '--html', path.join(gateway.dir, 'nowhere/report.html')), { status: 1 });
   assert.match(report(gateway.dir), /ENDS WELL.*20 steps in a row.*WENT WRONG.*TOKENS.*s__charge.*MOST WORTH MENDING/s);
 }, { timeoutMs: 60000 });
 
