@@ -132,8 +132,9 @@ static int draft(const struct hf_prompt *prompt, struct hf_buf *out) {
   return hf_json_write_finish(&w);
 }
 
-/* What is raw in the draft was valid where it came from; this is where that is certain. */
-static int check(struct hf_str json) {
+/* What is raw in the draft was valid where it came from; this is where that is certain, of each part by itself, for the
+ * beginning of a value in one and its end in another would be valid, too. */
+static int check_raw(struct hf_str json) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_bytes = DRAFT_MAX;
   options.max_depth = DEPTH_MAX;
@@ -145,13 +146,20 @@ static int check(struct hf_str json) {
   return r;
 }
 
+static int check(const struct hf_prompt *prompt) {
+  int r = check_raw(prompt->schema);
+  if (r == 0)
+    r = check_raw(prompt->arguments);
+  return r == 0 && prompt->rejected.ptr ? check_raw(prompt->rejected) : r;
+}
+
 int hf_prompt_write(const struct hf_prompt *prompt, struct hf_buf *out) {
   struct hf_buf json;
   hf_buf_init(&json, DRAFT_MAX);
   const size_t start = out->len;
-  int r = draft(prompt, &json);
+  int r = check(prompt);
   if (r == 0)
-    r = check(hf_buf_str(&json));
+    r = draft(prompt, &json);
   if (r == 0)
     r = hf_buf_append_str(out, before);
   if (r == 0)

@@ -201,12 +201,23 @@ static void prompt__that_is_too_long_is_not_asked(void **state) {
 
 static void prompt__what_is_no_json_is_not_asked(void **state) {
   (void)state;
-  const struct hf_prompt prompt = {
-      .tool = HF_STR("t"), .schema = HF_STR("{}}"), .arguments = HF_STR("{}"), .reasons = HF_STR("a")};
-  struct hf_buf out;
-  hf_buf_init(&out, 1 << 20);
-  assert_int_equal(hf_prompt_write(&prompt, &out), HF_ERR_SYNTAX);
-  hf_buf_deinit(&out);
+  /* The last ones would be JSON together. */
+  static const char *const rows[][3] = {
+      {"{}}", "{}", NULL}, {"{}", "{", NULL}, {"{}", "{}", "]"}, {"{\"a\":1", "2}", NULL}, {"{}", "{\"a\":1", "2}"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct hf_prompt prompt = {
+        .tool = HF_STR("t"),
+        .schema = hf_str_from(rows[i][0]),
+        .arguments = hf_str_from(rows[i][1]),
+        .reasons = HF_STR("a"),
+        .rejected = hf_str_from(rows[i][2]),
+        .rejected_reasons = hf_str_from(rows[i][2] ? "b" : NULL),
+    };
+    struct hf_buf out;
+    hf_buf_init(&out, 1 << 20);
+    assert_int_equal(hf_prompt_write(&prompt, &out), HF_ERR_SYNTAX);
+    hf_buf_deinit(&out);
+  }
 }
 
 static void prompt__instructions_hold_nothing_foreign(void **state) {
