@@ -117,6 +117,20 @@ static bool asks_model(const struct hf_settings *s) {
   return asks;
 }
 
+/* Does what is sent there leave the machine in the clear? */
+static bool is_overheard(struct hf_str url) {
+  static const struct hf_str scheme = HF_STR("http://");
+  if (!hf_str_starts(url, scheme))
+    return false;
+  struct hf_str host = {url.ptr + scheme.len, 0};
+  const size_t rest = url.len - scheme.len;
+  const bool v6 = rest > 0 && host.ptr[0] == '[';
+  host.ptr += v6;
+  while (host.len + v6 < rest && !strchr(v6 ? "]" : ":/?#", host.ptr[host.len]))
+    host.len++;
+  return !hf_guard_is_loopback(host);
+}
+
 /* Once tools and routes are known. */
 static void check_model(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
   const struct hf_node *node = hf_node_get(root, HF_STR("correction"));
@@ -125,6 +139,9 @@ static void check_model(const struct hf_reader *reader, const struct hf_node *ro
     hf_problems_error(reader->problems, place, "correction.model: 'url' must begin with http:// or https://");
   if (s->model.url.ptr && s->model.name.len == 0)
     hf_problems_error(reader->problems, place, "correction.model: 'name' says which model is asked, and is missing");
+  if (s->model.url.ptr && s->model.key.len > 0 && is_overheard(s->model.url))
+    hf_problems_warn(reader->problems, place,
+                     "correction.model: its 'key', and the arguments of calls, go to 'url' unencrypted");
   if (asks_model(s) && !s->model.url.ptr)
     hf_problems_error(reader->problems, place,
                       "correction.auto: 'model' asks the one of correction.model, whose 'url' is "
