@@ -44,13 +44,17 @@ static bool names_tool(const struct hf_unfit *unfit, struct hf_str said) {
   return hf_member_names_fold(a, b);
 }
 
+static bool names_a_tool(const struct hf_json_doc *doc, uint32_t key) {
+  return is_one_of(doc, key, labels, 3);
+}
+
 /* A label fits if it is a text, and if the one that names the tool names this one. */
 static bool label_fits(const struct hf_unfit *unfit, uint32_t key, uint32_t value) {
   struct hf_str text;
   if (!is_one_of(unfit->doc, key, labels, sizeof labels / sizeof labels[0]) ||
       hf_json_string(unfit->doc, value, unfit->arena, &text) < 0)
     return false;
-  return !is_one_of(unfit->doc, key, labels, 3) || names_tool(unfit, text);
+  return !names_a_tool(unfit->doc, key) || names_tool(unfit, text);
 }
 
 static bool declares(const struct hf_unfit *unfit, uint32_t key) {
@@ -87,7 +91,8 @@ enum hf_envelope hf_envelope_find(const struct hf_unfit *unfit, uint32_t *ret_co
   if (hf_json_type(doc, object) != HF_JSON_OBJECT)
     return HF_ENVELOPE_NONE;
   unsigned beside = 0;
-  bool declared = false; /* a label that could be an argument */
+  bool named = false;    /* a label names the tool */
+  bool declared = false; /* a label could be an argument */
   struct hf_json_iter iter = hf_json_iter(doc, object);
   while (hf_json_next(doc, &iter, &key, &value)) {
     enum hf_json_type type = hf_json_type(doc, value);
@@ -96,12 +101,13 @@ enum hf_envelope hf_envelope_find(const struct hf_unfit *unfit, uint32_t *ret_co
       wrapped = value;
     } else if (label_fits(unfit, key, value)) {
       beside++;
+      named = named || names_a_tool(doc, key);
       declared = declared || declares(unfit, key);
     } else {
       return HF_ENVELOPE_NONE;
     }
   }
-  if (wrapped == HF_JSON_NONE || (listed && beside == 0) || (declared && !listed && !unfit->tool.ptr))
+  if (wrapped == HF_JSON_NONE || (listed && beside == 0) || (declared && !(named && (listed || unfit->tool.ptr))))
     return HF_ENVELOPE_NONE;
   *ret_content = wrapped;
   return beside > 0 ? HF_ENVELOPE_CALL : HF_ENVELOPE_WRAPPER;

@@ -74,6 +74,30 @@ static size_t tag_length(struct hf_str text) {
   return at < text.len && text.ptr[at] == '>' ? at + 1 : 0;
 }
 
+/* Passes a tag; what stands between those of thoughts goes with them, for it was not said. */
+static int skip_tag(struct hf_literal *l, size_t length, bool any_value) {
+  static const struct hf_str thoughts[][2] = {
+      {{"<think>", 7}, {"</think>", 8}},
+      {{"<thinking>", 10}, {"</thinking>", 11}},
+      {{"<reasoning>", 11}, {"</reasoning>", 12}},
+  };
+  l->how |= HF_LOOSE_TAGS;
+  for (size_t i = 0; i < sizeof thoughts / sizeof thoughts[0]; i++) {
+    if (hf_str_starts(rest(l), thoughts[i][1]) && any_value)
+      return refuse(l, "a value that was only thought of");
+    if (!hf_str_starts(rest(l), thoughts[i][0]))
+      continue;
+    const char *end = memmem(l->text.ptr + l->at, l->text.len - l->at, thoughts[i][1].ptr, thoughts[i][1].len);
+    if (!end)
+      return refuse(l, "thoughts without an end");
+    l->how |= HF_LOOSE_WORDS;
+    l->at = (size_t)(end - l->text.ptr);
+    length = thoughts[i][1].len;
+  }
+  l->at += length;
+  return 0;
+}
+
 /* Passes backquotes, and behind three the name of a language. */
 static void skip_fence(struct hf_literal *l) {
   l->how |= HF_LOOSE_FENCE;
@@ -178,8 +202,7 @@ static int read_among(struct reading *r) {
       if (!r->fenced && r->values > 0 && !r->bare)
         err = read_commentary(r);
     } else if (tag > 0) {
-      l->how |= HF_LOOSE_TAGS;
-      l->at += tag;
+      err = skip_tag(l, tag, r->values > 0);
     } else if (((c == '{' || c == '[') && (l->at == 0 || !continues_word(l) || r->values > 0)) ||
                hf_literal_is_call(l)) {
       err = read_next(r);

@@ -10,7 +10,6 @@
 enum {
   NUMBER_MAX = 40,    /* bytes of a number that is read from a text */
   DOUBLE_DIGITS = 17, /* that tell one double from all others */
-  DECOYS_MAX = 32,    /* parts that a text is split in */
   /* How a text within a value may differ from JSON. A value among words is something that is said about the value. */
   LENIENT = HF_LOOSE_FENCE | HF_LOOSE_QUOTES | HF_LOOSE_PYTHON | HF_LOOSE_TRAILING_COMMA | HF_LOOSE_COMMENT |
             HF_LOOSE_BARE_KEY | HF_LOOSE_ENCODED_TWICE | HF_LOOSE_CONTROL | HF_LOOSE_NUMBER,
@@ -33,22 +32,25 @@ void hf_remedies_add(struct hf_remedies *remedies, const struct hf_remedy *remed
   }
   if (remedies->count < HF_REMEDIES_MAX)
     remedies->item[remedies->count++] = *remedy;
+  else
+    remedies->more = true;
 }
 
 static int lower(int c) {
   return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-static bool separates(char c) {
-  return c == '_' || c == '-' || c == ' ';
+/* "-1" is not "1" in another spelling. */
+static bool separates(struct hf_str name, size_t at) {
+  return name.ptr[at] == '_' || name.ptr[at] == ' ' || (name.ptr[at] == '-' && at > 0);
 }
 
 bool hf_member_names_fold(struct hf_str a, struct hf_str b) {
   size_t i = 0, j = 0, same = 0;
   for (;;) {
-    while (i < a.len && separates(a.ptr[i]))
+    while (i < a.len && separates(a, i))
       i++;
-    while (j < b.len && separates(b.ptr[j]))
+    while (j < b.len && separates(b, j))
       j++;
     if (i == a.len || j == b.len)
       return i == a.len && j == b.len && same > 0;
@@ -173,32 +175,61 @@ static int read_container(const struct look *look, unsigned wanted) {
   return found;
 }
 
-/* The text split at `separators`, each part a string: how else a list in one text may be meant. */
-static int add_decoy(const struct look *look, const char *separators) {
+/* What lists in a text are separated by: split at one row, a part of one keeps what is in the others. */
+enum { SEPARATORS = 5, SPELLINGS = 6 };
+static const char *const separators[SEPARATORS][SPELLINGS] = {
+    {",", "\uff0c", "\u3001", "\u060c"}, /* full-width, ideographic, Arabic */
+    {";", "\uff1b", "\u061b"},
+    {"|", "\uff5c"},
+    {"\n", "\\n"}, /* a line end, and one that was escaped twice */
+    {" ", "\t", "\n", "\r", "\u00a0", "\u3000"},
+};
+
+/* The length of the separator that `text` starts with, or 0. */
+static size_t separator_length(struct hf_str text, const char *const *spellings) {
+  for (size_t i = 0; i < SPELLINGS && spellings[i]; i++)
+    if (hf_str_starts(text, hf_str_from(spellings[i])))
+      return strlen(spellings[i]);
+  return 0;
+}
+
+/* Splits the text. Returns its longest part, or an absent one if there is only one. */
+static struct hf_str longest_part(struct hf_str text, const char *const *spellings) {
+  struct hf_str longest = {NULL, 0};
+  unsigned parts = 0;
+  size_t start = 0;
+  for (size_t at = 0; at <= text.len;) {
+    struct hf_str rest = {text.ptr + at, text.len - at};
+    size_t passed = separator_length(rest, spellings);
+    if (passed > 0 || rest.len == 0) {
+      struct hf_str part = hf_str_trim((struct hf_str){text.ptr + start, at - start});
+      parts += part.len > 0;
+      longest = part.len > longest.len ? part : longest;
+      start = at + passed;
+    }
+    at += passed > 0 ? passed : 1;
+  }
+  return parts > 1 ? longest : (struct hf_str){NULL, 0};
+}
+
+/* How else a list in one text may be meant: if a part of it could be an element, the whole is none for certain. One
+ * part is enough, and fits however many are allowed. */
+static int add_decoy(const struct look *look, const char *const *spellings) {
+  struct hf_str part = longest_part(look->text, spellings);
+  if (!part.ptr)
+    return 0;
   struct hf_buf list;
-  hf_buf_init(&list, 8 * look->text.len + 64);
+  hf_buf_init(&list, 6 * part.len + 64);
   struct hf_json_writer w;
   hf_json_writer_init(&w, &list);
   hf_json_write_array(&w);
-  unsigned parts = 0;
-  size_t start = 0;
-  for (size_t i = 0; i <= look->text.len && parts < DECOYS_MAX; i++) {
-    if (i < look->text.len && !strchr(separators, look->text.ptr[i]))
-      continue;
-    struct hf_str part = hf_str_trim((struct hf_str){look->text.ptr + start, i - start});
-    start = i + 1;
-    if (part.len > 0) {
-      hf_json_write_str(&w, part);
-      parts++;
-    }
-  }
+  hf_json_write_str(&w, part);
   hf_json_write_array_end(&w);
   int r = hf_json_write_finish(&w);
   struct hf_str put = take(&list, look->unfit->arena);
   if (r < 0 || !put.ptr)
     return HF_ERR_NOMEM;
-  if (parts > 1)
-    replace(look, HF_REPAIR_WRAPPED, put, false, true);
+  replace(look, HF_REPAIR_WRAPPED, put, false, true);
   return 0;
 }
 
@@ -218,9 +249,8 @@ static int wrap(const struct look *look) {
   if (!put.ptr)
     return HF_ERR_NOMEM;
   replace(look, HF_REPAIR_WRAPPED, put, false, false);
-  static const char *const separators[] = {",", ";", "|", " \t\n\r"};
   int r = 0;
-  for (size_t i = 0; string && r == 0 && i < sizeof separators / sizeof separators[0]; i++)
+  for (size_t i = 0; string && r == 0 && i < SEPARATORS; i++)
     r = add_decoy(look, separators[i]);
   return r;
 }
@@ -389,6 +419,32 @@ static int mend_key(const struct look *look) {
   return r;
 }
 
+/* Does a way through a schema, behind a property, go to a value within that of the property? */
+static bool goes_within(struct hf_str way) {
+  static const char *const steps[] = {
+      "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
+      "items",      "prefixItems",       "additionalItems",      "unevaluatedItems",      "contains",
+  };
+  while (way.len > 0) {
+    const char *slash = memchr(way.ptr, '/', way.len);
+    struct hf_str token = {way.ptr, slash ? (size_t)(slash - way.ptr) : way.len};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+      if (hf_str_equal(token, hf_str_from(steps[i])))
+        return true;
+    size_t passed = token.len + (slash != NULL);
+    way = (struct hf_str){way.ptr + passed, way.len - passed};
+  }
+  return false;
+}
+
+/* Does a way name a property in its last step to a value? `property` is "/properties/name/". */
+static bool ends_at(struct hf_str way, struct hf_str property) {
+  const char *found = NULL, *end = way.ptr + way.len;
+  for (const char *at = way.ptr; at && (at = memmem(at, (size_t)(end - at), property.ptr, property.len)); at++)
+    found = at + property.len;
+  return found && !goes_within((struct hf_str){found, (size_t)(end - found)});
+}
+
 /* Is the value that of a property which the schema names? Then its way through the schema says so. */
 static bool is_declared(const struct look *look, uint32_t key) {
   const struct hf_schema_error *error = look->error;
@@ -404,7 +460,7 @@ static bool is_declared(const struct look *look, uint32_t key) {
                              : hf_buf_append(&needle, name.ptr + i, 1);
   if (r == 0)
     r = hf_buf_append(&needle, "/", 1);
-  bool found = r == 0 && path.len > 0 && memmem(path.ptr, path.len, needle.data, needle.len);
+  bool found = r == 0 && path.len > 0 && ends_at(path, hf_buf_str(&needle));
   hf_buf_deinit(&needle);
   return found;
 }
@@ -480,10 +536,21 @@ static int find_branch(const struct hf_unfit *unfit, unsigned parent, uint32_t b
   }
   for (unsigned i = 0; fewest.count <= HF_REMEDIES_MAX && i < fewest.count; i++)
     hf_remedies_add(out, &fewest.item[i]);
+  out->more = out->more || fewest.more;
   return 0;
 }
 
+/* Did the list of errors end among those of this one, so that not all of its branches are known? */
+static bool is_cut(const struct hf_unfit *unfit, unsigned parent) {
+  int last = (int)unfit->errors->count - 1;
+  while (last > (int)parent)
+    last = unfit->errors->item[last].parent;
+  return unfit->errors->cut && last == (int)parent;
+}
+
 static int find_branches(const struct hf_unfit *unfit, unsigned parent, struct hf_remedies *out) {
+  if (is_cut(unfit, parent))
+    return 0;
   uint32_t seen = 0; /* branches before this one are done: errors come branch by branch */
   int r = 0;
   for (unsigned i = parent + 1; r == 0 && i < unfit->errors->count; i++) {

@@ -21,6 +21,7 @@ enum { HF_REMEDIES_MAX = 12 };
 struct hf_remedies {
   struct hf_remedy item[HF_REMEDIES_MAX];
   unsigned count;
+  bool more; /* there are others, so that none of these is certain */
 };
 
 /* A value and why it does not fit. Borrowed. */

@@ -244,6 +244,8 @@ static int make_plan(struct search *s, const struct attempt *attempt, struct pla
       return r;
     if (wrapped)
       add_opening(&unfit, content, some);
+    if (some->more)
+      return HF_ERR_LIMIT;
     if (some->count == 0)
       hopeless |= UINT64_C(1) << i;
     else if (some->count == 1)

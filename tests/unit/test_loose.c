@@ -113,6 +113,19 @@ static void loose__passes_tags_and_words(void **state) {
   assert_read("Sure! Here are the arguments: {\"a\": 1}", "{\"a\":1}", HF_LOOSE_WORDS);
 }
 
+static void loose__reads_nothing_in_thoughts(void **state) {
+  (void)state;
+  assert_read("<think>Not {\"a\": 2}</think>\n{\"a\": 1}", "{\"a\":1}", HF_LOOSE_TAGS | HF_LOOSE_WORDS);
+  assert_read("{\"a\": 1}<thinking>[ok?</thinking>", "{\"a\":1}", HF_LOOSE_TAGS | HF_LOOSE_WORDS);
+  static const char *const refused[] = {
+      "<think>Not {\"a\": 2}</think>",
+      "<reasoning>{\"a\": 2}</reasoning>",
+      "<think>{\"a\": 2}",
+      "Not {\"a\": 2}</think>",
+  };
+  ASSERT_ALL_REFUSED(refused);
+}
+
 static void loose__reads_a_value_that_is_said_again(void **state) {
   (void)state;
   assert_read("{\"x\": 3, \"y\": 2}{\"y\": 2.0, \"x\": 3}", "{\"x\":3,\"y\":2}", HF_LOOSE_REPEATED);
@@ -269,6 +282,7 @@ int main(void) {
       cmocka_unit_test(loose__reads_what_is_in_a_fence),
       cmocka_unit_test(loose__takes_what_follows_a_fence_for_a_comment),
       cmocka_unit_test(loose__passes_tags_and_words),
+      cmocka_unit_test(loose__reads_nothing_in_thoughts),
       cmocka_unit_test(loose__reads_a_value_that_is_said_again),
       cmocka_unit_test(loose__reads_a_string_that_holds_the_value),
       cmocka_unit_test(loose__reads_calls_with_named_arguments),

@@ -220,6 +220,28 @@ static void repair__puts_a_scalar_into_an_array(void **state) {
   assert_refused(OBJECT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"array\"}}"), "{\"l\":[1,2]}");
 }
 
+static void repair__puts_no_list_into_an_array_as_one(void **state) {
+  (void)state;
+  const char *const schemas[] = {
+      OBJECT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"),
+      OBJECT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1}"),
+      OBJECT("\"l\":{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"minLength\":2}}"),
+  };
+  static const char *const lists[] = {
+      "a, bb",    "a,bb,bb",   "a;bb",      "a|bb",      "a bb",      "a\\nbb",
+      "a\\\\nbb", "a\uff0cbb", "a\u3001bb", "a\u060cbb", "a\u00a0bb", "a\u3000bb",
+  };
+  for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++)
+    for (size_t j = 0; j < sizeof lists / sizeof lists[0]; j++) {
+      char raw[64];
+      assert_in_range(snprintf(raw, sizeof raw, "{\"l\":\"%s\"}", lists[j]), 1, 63);
+      assert_refused(schemas[i], raw);
+    }
+  assert_repaired(OBJECT("\"l\":{\"type\":\"array\",\"items\":{\"pattern\":\"^[A-Z][a-z]+ [A-Z][a-z]+$\"}}"),
+                  "{\"l\":\"Ada Lovelace\"}", "{\"l\":[\"Ada Lovelace\"]}",
+                  "put_in_array /l \"Ada Lovelace\">[\"Ada Lovelace\"]");
+}
+
 static void repair__drops_null_where_it_says_nothing(void **state) {
   (void)state;
   const char *schema =
@@ -235,6 +257,11 @@ static void repair__drops_null_where_it_says_nothing(void **state) {
   assert_refused("{\"additionalProperties\":{\"type\":\"string\"}}", "{\"PATH\":null}");
   assert_refused(OBJECT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"), "{\"l\":[null]}");
   assert_refused(CLOSED("\"a\":{}"), "{\"b\":null}");
+  assert_refused(OBJECT("\"env\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}"),
+                 "{\"env\":{\"env\":null}}");
+  assert_repaired("{\"$defs\":{\"s\":{\"anyOf\":[{\"type\":\"string\"}]}},\"properties\":{\"a\":{\"properties\":{\"a\":"
+                  "{\"$ref\":\"#/$defs/s\"}}}}}",
+                  "{\"a\":{\"a\":null}}", "{\"a\":{}}", "null_dropped /a/a null>");
 }
 
 static void repair__takes_the_one_choice_that_differs_in_case(void **state) {
@@ -264,6 +291,7 @@ static void repair__renames_the_one_key_that_is_spelt_otherwise(void **state) {
       "{\"o\":{\"user_id\":\"7\"}}", "{\"o\":{\"userId\":7}}",
       "renamed /o \"user_id\">\"userId\"; number_from_text /o/userId \"7\">7");
   assert_untouched(OBJECT("\"filePath\":{}"), "{\"file_path\":1}");
+  assert_refused(NEEDING("\"-1\":{}", "\"-1\""), "{\"1\":2}");
   assert_refused(needed, "{\"ids\":[1]}");
   assert_refused(needed, "{\"message_ids\":[1],\"MessageIds\":[2]}");
   assert_refused(CLOSED("\"filePath\":{}"), "{\"filePath\":1,\"file_path\":2}");
@@ -314,6 +342,24 @@ static void repair__takes_no_call_of_another_tool(void **state) {
     assert_text(&b, "{\"city\":\"Paris\"}");
   }
   assert_int_equal(repair(&b, "{\"name\":\"get_news\",\"arguments\":{\"city\":\"Paris\"}}"), HF_ERR_INVALID);
+  tear_down(&b);
+}
+
+static void repair__keeps_an_argument_that_is_called_like_a_label(void **state) {
+  (void)state;
+  struct bench b;
+  set_up(&b, NEEDING("\"title\":{},\"id\":{},\"type\":{}", "\"title\""));
+  b.options.tool = HF_STR("create");
+  static const char *const refused[] = {
+      "{\"id\":\"42\",\"input\":{\"title\":\"x\"}}",
+      "{\"type\":\"issue\",\"arguments\":{\"title\":\"x\"}}",
+      "[{\"type\":\"issue\",\"arguments\":{\"title\":\"x\"}}]",
+  };
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    assert_int_equal(repair(&b, refused[i]), HF_ERR_INVALID);
+  assert_int_equal(repair(&b, "{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"create\",\"input\":{\"title\":\"x\"}}"),
+                   0);
+  assert_text(&b, "{\"title\":\"x\"}");
   tear_down(&b);
 }
 
@@ -482,6 +528,23 @@ static void repair__makes_so_many_tries_and_no_more(void **state) {
   assert_int_equal(repair_many("{\"properties\":{", either, end, "\"5\"", 7, ",\"z\":\"5.5\"}"), HF_ERR_LIMIT);
 }
 
+/* A branch that did not get on the list of errors could be the other reading. */
+static void repair__is_not_certain_where_branches_are_not_known(void **state) {
+  (void)state;
+  const char *start = "{\"properties\":{\"v\":{\"anyOf\":[", *end = "{\"type\":\"array\"},{\"type\":\"integer\"}]}}}";
+  for (unsigned branches = HF_SCHEMA_ERRORS_MAX - 4; branches < HF_SCHEMA_ERRORS_MAX + 2; branches++) {
+    struct hf_buf schema;
+    hf_buf_init(&schema, 1 << 16);
+    append(&schema, start);
+    for (unsigned i = 0; i < branches; i++)
+      append(&schema, "{\"type\":\"null\"},");
+    append(&schema, end);
+    assert_int_equal(hf_buf_append(&schema, "", 1), 0);
+    assert_refused(schema.data, "{\"v\":\"5\"}");
+    hf_buf_deinit(&schema);
+  }
+}
+
 static void repair__takes_so_many_steps_and_no_more(void **state) {
   (void)state;
   for (unsigned copies = 4; copies <= 100; copies *= 25) {
@@ -540,11 +603,13 @@ int main(void) {
       cmocka_unit_test(repair__reads_true_and_false_and_nothing_like_them),
       cmocka_unit_test(repair__spells_integers_out_for_draft_4),
       cmocka_unit_test(repair__puts_a_scalar_into_an_array),
+      cmocka_unit_test(repair__puts_no_list_into_an_array_as_one),
       cmocka_unit_test(repair__drops_null_where_it_says_nothing),
       cmocka_unit_test(repair__takes_the_one_choice_that_differs_in_case),
       cmocka_unit_test(repair__renames_the_one_key_that_is_spelt_otherwise),
       cmocka_unit_test(repair__takes_arguments_out_of_a_wrapper),
       cmocka_unit_test(repair__takes_no_call_of_another_tool),
+      cmocka_unit_test(repair__keeps_an_argument_that_is_called_like_a_label),
       cmocka_unit_test(repair__reads_texts_that_are_no_json),
       cmocka_unit_test(repair__reads_nothing_as_no_arguments),
       cmocka_unit_test(repair__refuses_what_can_be_read_in_two_ways),
@@ -555,6 +620,7 @@ int main(void) {
       cmocka_unit_test(repair__shows_only_the_start_of_what_is_long),
       cmocka_unit_test(repair__makes_so_many_repairs_and_no_more),
       cmocka_unit_test(repair__makes_so_many_tries_and_no_more),
+      cmocka_unit_test(repair__is_not_certain_where_branches_are_not_known),
       cmocka_unit_test(repair__takes_so_many_steps_and_no_more),
       cmocka_unit_test(repair__reads_so_much_and_no_more),
   };
