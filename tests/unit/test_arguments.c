@@ -1,5 +1,6 @@
 #include "gateway_world.h"
 
+#include "base/alloc.h"
 #include "gateway/near.h"
 
 #include <setjmp.h>
@@ -386,6 +387,55 @@ static void arguments__hostile_words_stay_in_their_quotes(void **state) {
   bed_close(&bed);
 }
 
+/* One allocation after the other fails while a call is held against its schema, repaired, or refused. The call is
+ * answered, or it is sent with arguments that are the caller's or fit. */
+static void fail_at(const char *name, const char *arguments, long n, bool *ret_reached) {
+  struct bed bed;
+  struct hf_message message;
+  struct hf_refusal refusal;
+  bed_open(&bed, NULL);
+  fit(&bed)->repair_names = true;
+  call(&bed, "shop__order", "{}"); /* for what a reply is made of */
+  const struct hf_reply_ops *ops = bed.reply.head.ops;
+  reply_deinit(&bed.reply);
+  bed.reply = (struct fake_reply){.head = {.ops = ops}};
+  snprintf(bed.text, sizeof bed.text,
+           "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":%s}}",
+           name, arguments);
+  assert_int_equal(hf_message_decode_copy(hf_str_from(bed.text), &message, &refusal), 0);
+  unsigned long before = hf_alloc_count();
+  hf_alloc_fail_after(n);
+  hf_client_handle(bed.client.client, &message, &bed.reply.head);
+  world_run(&bed.world, 0);
+  hf_alloc_fail_after(-1);
+  world_run(&bed.world, HF_MS(500)); /* an attempt that found no memory is made again */
+  *ret_reached = hf_alloc_count() - before > (unsigned long)n;
+  const char *text = sent(&bed);
+  if ((text != NULL) == (bed.reply.answer != NULL))
+    fail_msg("%s, %ld: %s, %s", name, n, text ? text : "(not sent)",
+             bed.reply.answer ? bed.reply.answer : "(no answer)");
+  if (text && !strstr(text, arguments) && !strstr(text, "{\"query\":\"a\",\"limit\":3}"))
+    fail_msg("%ld: %s", n, text);
+  bed_close(&bed);
+}
+
+static void arguments__without_memory_are_answered_or_sent_as_they_are(void **state) {
+  (void)state;
+  static const char *const calls[][2] = {
+      {"shop__search", "{\"query\":\"a\",\"limit\":\"3\"}"},
+      {"shop__search", "{\"qurey\":\"a\",\"limit\":99,\"order\":\"newst\"}"},
+      {"shop__serch", "{}"},
+      {"create-issue", "{}"},
+  };
+  for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    bool reached = true;
+    for (long n = 0; reached; n++) {
+      assert_true(n < 3000);
+      fail_at(calls[i][0], calls[i][1], n, &reached);
+    }
+  }
+}
+
 static void names__a_near_miss_is_told_with_what_it_takes(void **state) {
   (void)state;
   struct bed bed;
@@ -554,6 +604,7 @@ int main(void) {
       cmocka_unit_test(arguments__a_key_that_the_gateway_fills_in_is_not_missed),
       cmocka_unit_test(arguments__feedback_keeps_to_its_budget),
       cmocka_unit_test(arguments__hostile_words_stay_in_their_quotes),
+      cmocka_unit_test(arguments__without_memory_are_answered_or_sent_as_they_are),
       cmocka_unit_test(names__a_near_miss_is_told_with_what_it_takes),
       cmocka_unit_test(names__are_corrected_where_the_tool_only_reads_and_is_the_only_one),
       cmocka_unit_test(names__are_not_corrected_unless_the_configuration_says_so),
