@@ -10,6 +10,7 @@ enum {
   LINE_MAX = 4096,
   POINTER_MAX = 1 << 20,
   RANKS = 3,
+  TYPES_TOLD_MAX = 6,
   NAME_SHOWN_MAX = 80,
   WORK_MAX = 1 << 14, /* products of lengths that are compared: some 100 µs */
   PART_MIN = 4,
@@ -177,9 +178,29 @@ static int append_place(const struct hf_misfit *misfit, uint32_t value, struct h
   int r = hf_json_pointer_of(&misfit->doc, value, &pointer);
   if (r == 0)
     r = pointer.len ? hf_feedback_quote(hf_buf_str(&pointer), NAME_SHOWN_MAX, out)
-                    : hf_buf_append_str(out, HF_STR("the arguments"));
+                    : hf_buf_append_str(out, hf_str_from(misfit->whole));
   hf_buf_deinit(&pointer);
   return r < 0 ? r : hf_buf_append_str(out, HF_STR(" "));
+}
+
+/* Of alternatives none of which is near: the types that they want. */
+static int append_types(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct hf_buf *out) {
+  const struct hf_schema_errors *errors = &misfit->errors;
+  const int parent = (int)(error - errors->item);
+  struct hf_str last = {NULL, 0};
+  unsigned told = 0;
+  int r = 0;
+  for (unsigned i = 0; r == 0 && i < errors->count && told < TYPES_TOLD_MAX; i++) {
+    const struct hf_schema_error *part = &errors->item[i];
+    if (part->parent != parent || part->keyword != HF_KEYWORD_TYPE || part->value != error->value)
+      continue;
+    struct hf_str raw = hf_json_span(part->at.doc, part->at.keyword);
+    if (hf_str_equal(raw, last) || raw.len > NAME_SHOWN_MAX || memchr(raw.ptr, '\n', raw.len))
+      continue;
+    last = raw;
+    r = hf_buf_printf(out, "%s%.*s", told++ ? " or " : "; it may be of type ", HF_STR_FMT(raw));
+  }
+  return r;
 }
 
 static int append_reason(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct hf_buf *out) {
@@ -188,6 +209,8 @@ static int append_reason(const struct hf_misfit *misfit, const struct hf_schema_
     r = hf_schema_describe(error, &misfit->doc, out);
   if (r == 0 && error->keyword == HF_KEYWORD_REQUIRED && error->missing.ptr)
     r = append_missing(error, out);
+  if (r == 0 && (error->keyword == HF_KEYWORD_ANY_OF || error->keyword == HF_KEYWORD_ONE_OF))
+    r = append_types(misfit, error, out);
   return r < 0 ? r : append_nearest(misfit, error, out);
 }
 
