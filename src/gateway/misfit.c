@@ -7,6 +7,7 @@
 void hf_misfit_init(struct hf_misfit *misfit, struct hf_str raw) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   misfit->raw = raw;
+  misfit->whole = "the arguments";
   misfit->schema = NULL;
   misfit->doc = (struct hf_json_doc){0};
   misfit->why.code = 0;

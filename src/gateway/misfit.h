@@ -7,6 +7,7 @@
 /* The schema is that of a listing, so a misfit lasts for one turn of the loop; who needs it later looks again. */
 struct hf_misfit {
   struct hf_str raw;              /* the value, borrowed */
+  const char *whole;              /* what all of it is called, constant */
   const struct hf_schema *schema; /* NULL: it was refused before anybody asked it, and `why` says it all */
   struct hf_json_doc doc;         /* of `raw`, if it has errors */
   struct hf_schema_errors errors;
@@ -15,7 +16,7 @@ struct hf_misfit {
   struct hf_json_scan scan; /* what `doc` points to */
 };
 
-/* One that says nothing yet. */
+/* One that says nothing yet, of arguments: what else it may be of has another name. */
 void hf_misfit_init(struct hf_misfit *misfit, struct hf_str raw);
 void hf_misfit_deinit(struct hf_misfit *misfit);
 

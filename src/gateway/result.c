@@ -42,6 +42,7 @@ static int look(struct hf_exchange *exchange, const struct hf_schema *schema, st
     return r == 0 || r == HF_ERR_DUPLICATE ? r : HF_ERR_AGAIN;
   struct hf_misfit misfit;
   hf_misfit_init(&misfit, raw);
+  misfit.whole = "it";
   if (hf_misfit_explain(&misfit, &gateway->validator, schema) == 0)
     (void)hf_feedback_reasons(&misfit, REASONS_TOKENS, why);
   hf_misfit_deinit(&misfit);
