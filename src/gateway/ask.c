@@ -308,6 +308,7 @@ static enum hf_stage_result ask_once(struct hf_ask *ask, const struct hf_misfit 
   if (modern)
     return HF_STAGE_ENDED;
   ask->tries++;
+  exchange->notes.tried = model ? HF_CORRECTION_MODEL : HF_CORRECTION_CLIENT;
   hf_exchange_hold(exchange, until(exchange), on_patience_over);
   return HF_STAGE_KEPT;
 }
@@ -398,6 +399,7 @@ static enum hf_stage_result take_response(struct hf_ask *ask, const struct hf_mi
   struct hf_buf text;
   hf_buf_init(&text, HF_SAMPLING_TEXT_MAX);
   ask->returned = false;
+  ask->exchange->notes.tried = HF_CORRECTION_CLIENT;
   enum hf_stage_result result = HF_STAGE_PASS;
   if (read_response(ask, &text) == 0) {
     int r = take_answer(ask, hf_buf_str(&text), "asked_client");

@@ -219,6 +219,7 @@ static void count_notes(struct row *row, const struct hf_tally_call *call) {
   for (unsigned i = 0; call->repairs && i < call->repairs->count; i++)
     row->repairs[call->repairs->item[i].kind]++;
   row->asked[notes->asked]++;
+  row->asked[notes->tried]++;
   row->corrected[notes->corrected]++;
   row->counts[HF_COUNT_STOPPED] += notes->stopped;
   row->counts[HF_COUNT_UNDONE_TRIES] += notes->undone_tries;

@@ -87,6 +87,7 @@ struct hf_tally_notes {
   enum hf_misfit_kind misfit;
   struct hf_str pointer;        /* of the first misfit, a JSON Pointer; borrowed until the call is over */
   enum hf_correction asked;     /* what this answer asks for */
+  enum hf_correction tried;     /* whose model was asked before it, whether that helped or not */
   enum hf_correction corrected; /* by what this call was put right, or the one before that it makes up for */
   unsigned undone_tries;        /* answers to the model that this call makes up for */
   bool stopped;                 /* it is told to stop and ask */

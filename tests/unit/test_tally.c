@@ -103,14 +103,14 @@ static void tally__each_good_call_is_one_of_its_kinds(void **state) {
   count(world, CALL(.first_fault = HF_FAULT_TIMED_OUT, .arguments_tokens = 10), good(3), NOTES(0));
   count(world, CALL(.first_fault = HF_FAULT_BROKE), elsewhere, NOTES(0));
   count(world, CALL(.repairs = &repairs), good(1), NOTES(0));
-  count(world, CALL(.renamed = true), good(1), NOTES(.corrected = HF_CORRECTION_MODEL));
+  count(world, CALL(.renamed = true), good(1), NOTES(.tried = HF_CORRECTION_MODEL, .corrected = HF_CORRECTION_MODEL));
   count(world, CALL(0), cached, NOTES(0));
   count(world, CALL(.shared = true), good(0), NOTES(0));
   assert_string_equal(flushed(world),
                       "[{\"hour\":7,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":8,\"first\":2,\"retried\":1,"
                       "\"fell_back\":1,\"repaired\":2,\"renamed\":1,\"cached\":2,\"attempts\":10,\"elapsed_ms\":1600,"
                       "\"tokens_saved\":298,\"recovered.connection_lost\":1,\"recovered.timed_out\":1,"
-                      "\"repair.number_from_text\":2,\"corrected.model\":1,\"latency.250\":8}}]");
+                      "\"repair.number_from_text\":2,\"asked.model\":1,\"corrected.model\":1,\"latency.250\":8}}]");
 }
 
 static void tally__each_bad_call_is_one_of_its_kinds(void **state) {
@@ -145,19 +145,20 @@ static void tally__misfits_have_a_kind_and_a_place(void **state) {
   const struct hf_outcome refused = {.end = HF_CALL_END_REFUSED, .fault = HF_FAULT_REJECTED};
   count(world, CALL(0), refused,
         NOTES(.misfit = HF_MISFIT_ARGUMENTS, .pointer = HF_STR("/limit"), .asked = HF_CORRECTION_FEEDBACK,
-              .feedback_tokens = 120));
+              .tried = HF_CORRECTION_CLIENT, .feedback_tokens = 120));
   count(world, CALL(0), refused,
         NOTES(.misfit = HF_MISFIT_ARGUMENTS, .pointer = HF_STR("/limit"), .asked = HF_CORRECTION_ANCHORED,
               .feedback_tokens = 80, .stopped = true));
   count(world, CALL(0), refused, NOTES(.misfit = HF_MISFIT_PARAMETER, .pointer = HF_STR("")));
   count(world, CALL(0), good(1), NOTES(.corrected = HF_CORRECTION_ANCHORED, .undone_tries = 2));
   count(world, CALL(0), good(1), NOTES(.misfit = HF_MISFIT_RESULT)); /* `results: warn` */
-  assert_string_equal(flushed(world),
-                      "[{\"hour\":7,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":5,\"first\":2,\"attempts\":2,"
-                      "\"warned\":1,\"stopped\":1,\"undone_tries\":2,\"elapsed_ms\":400,\"tokens_failed\":296,"
-                      "\"tokens_feedback\":200,\"misfit.schema\":2,\"misfit.parameter\":1,\"asked.feedback\":1,"
-                      "\"asked.anchored\":1,\"corrected.anchored\":1,\"latency.5\":3,\"latency.250\":2,"
-                      "\"at./limit\":2,\"at.\":1}}]");
+  assert_string_equal(
+      flushed(world),
+      "[{\"hour\":7,\"server\":\"s\",\"tool\":\"t\",\"counts\":{\"calls\":5,\"first\":2,\"attempts\":2,"
+      "\"warned\":1,\"stopped\":1,\"undone_tries\":2,\"elapsed_ms\":400,\"tokens_failed\":296,"
+      "\"tokens_feedback\":200,\"misfit.schema\":2,\"misfit.parameter\":1,\"asked.feedback\":1,"
+      "\"asked.anchored\":1,\"asked.client\":1,\"corrected.anchored\":1,\"latency.5\":3,\"latency.250\":2,"
+      "\"at./limit\":2,\"at.\":1}}]");
 }
 
 static void tally__places_are_bounded_in_number_and_length(void **state) {
