@@ -10,6 +10,10 @@ enum { CODE_MAX = 0x10ffff };
   "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"                  \
   "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
 
+/* Spelt out, for beside a property in a negated class PCRE2 forgets the characters beyond U+00FF of \D and \W. */
+#define NO_DIGITS "\\x{0}-/:-\\x{10ffff}"
+#define NO_WORDS "\\x{0}-/:-@\\x{5b}-\\x{5e}`\\x{7b}-\\x{10ffff}"
+
 int hf_ecma_bad(const struct hf_ecma_reader *r, const char *why) {
   return hf_error_set(r->reterr, HF_ERR_SYNTAX, "%s at offset %zu", why, r->at);
 }
@@ -123,11 +127,11 @@ static const char *class_escape(char c) {
   case 'd':
     return "\\d";
   case 'D':
-    return "\\D";
+    return NO_DIGITS;
   case 'w':
     return "\\w";
   case 'W':
-    return "\\W";
+    return NO_WORDS;
   case 's':
     return SPACES;
   case 'S':
