@@ -133,6 +133,22 @@ await test('sdk 1: a user who says no leaves the refusal', async (context) => {
   assert.equal(asked.length, 1);
 });
 
+for (const kind of ['sdk 1', 'sdk 2 auto']) {
+  await test(`${kind}: a report tells how often a model was asked, and how often it helped`, async (context) => {
+    const gateway = await serve(byClient, context);
+    const client = await connectHttp(kind, gateway.url(), context, sampling);
+    speak(kind, client, '{"a": 2, "b": 3}', 'null');
+    assertCorrected(await call(client), 'asked_client');
+    assertRefused(await call(client));
+    await client.close();
+    await gateway.stop();
+    const env = { ...process.env, XDG_STATE_HOME: gateway.dir, XDG_RUNTIME_DIR: gateway.dir };
+    const { stdout } = spawnSync(binary, ['report', '--json'], { env, encoding: 'utf8' });
+    const { total, corrections } = JSON.parse(stdout);
+    assert.partialDeepStrictEqual((corrections ?? total.corrections).client, { asked: 2, helped: 1 });
+  });
+}
+
 // A server of both APIs. `answers` are what it does with one request after the other, the last one again and again:
 // a text that its model says, or a fault.
 async function startModel(answers, { defer }) {
