@@ -44,26 +44,30 @@ static void fold(struct folded *folded, struct hf_str name) {
   }
 }
 
-static bool equal(const struct folded *a, const struct folded *b) {
-  return !a->cut && !b->cut && a->len > 0 && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+/* Reads on in what is folded: is this what comes next? */
+static bool goes_on(const struct folded *asked, size_t *io_at, struct hf_str name) {
+  for (size_t i = 0; i < name.len; i++) {
+    if (!is_word(name.ptr[i]))
+      continue;
+    if (*io_at == asked->len || asked->text[*io_at] != lower(name.ptr[i]))
+      return false;
+    (*io_at)++;
+  }
+  return true;
+}
+
+static bool reads(const struct folded *asked, struct hf_str prefix, int prefixes, struct hf_str name) {
+  size_t at = 0;
+  for (int i = 0; i < prefixes; i++)
+    if (!goes_on(asked, &at, prefix))
+      return false;
+  return goes_on(asked, &at, name) && at == asked->len && at > 0;
 }
 
 /* Is the name asked for this tool's but for its spelling, or with its server's name left out, given, or given twice? */
 static bool is_same(const struct folded *asked, const struct hf_shown_tool *tool) {
-  struct folded name = {.len = 0}, own = {.len = 0};
-  fold(&name, tool->shown);
-  fold(&own, tool->own);
-  if (equal(asked, &name) || equal(asked, &own))
-    return true;
-  for (int prefixes = 1; prefixes <= 2; prefixes++) {
-    struct folded prefixed = {.len = 0};
-    for (int i = 0; i < prefixes; i++)
-      fold(&prefixed, tool->server);
-    fold(&prefixed, tool->own);
-    if (equal(asked, &prefixed))
-      return true;
-  }
-  return false;
+  return !asked->cut && (reads(asked, tool->server, 0, tool->shown) || reads(asked, tool->server, 0, tool->own) ||
+                         reads(asked, tool->server, 1, tool->own) || reads(asked, tool->server, 2, tool->own));
 }
 
 struct search {
@@ -158,9 +162,10 @@ static bool look_at_name(void *ctx, const struct hf_shown_tool *tool) {
   return ++nearest->looked_at < HF_NEAR_LOOK_MAX && nearest->work < WORK_MAX;
 }
 
-static bool holds_word(struct hf_str text, struct hf_str word) {
+static bool holds_word(struct nearest *nearest, struct hf_str text, struct hf_str word) {
+  nearest->work += text.len;
   for (size_t i = 0; i + word.len <= text.len; i++)
-    if (hf_bytes_equal_nocase(text.ptr + i, word.ptr, word.len))
+    if (lower(text.ptr[i]) == lower(word.ptr[0]) && hf_bytes_equal_nocase(text.ptr + i, word.ptr, word.len))
       return true;
   return false;
 }
@@ -173,12 +178,12 @@ static bool look_at_words(void *ctx, const struct hf_shown_tool *tool) {
     description.len = HF_NEAR_DESCRIPTION;
   unsigned hits = 0;
   for (unsigned i = 0; i < nearest->word_count; i++) {
-    hits += holds_word(tool->own, nearest->words[i]) ? 2 : 0;
-    hits += holds_word(description, nearest->words[i]) ? 1 : 0;
+    hits += holds_word(nearest, tool->own, nearest->words[i]) ? 2 : 0;
+    hits += holds_word(nearest, description, nearest->words[i]) ? 1 : 0;
   }
   if (hits > 0)
     keep(nearest, tool, SIZE_MAX - hits);
-  return ++nearest->looked_at < HF_NEAR_LOOK_MAX;
+  return ++nearest->looked_at < HF_NEAR_LOOK_MAX && nearest->work < HF_NEAR_READ_MAX;
 }
 
 /* At separators, and where a small letter is followed by a capital one. */
@@ -252,6 +257,7 @@ int hf_near_tell(const struct hf_exchange *exchange, struct hf_buf *out) {
     r = hf_buf_printf(out, "%s Nothing was executed.", states[missing].behind);
   hf_catalog_visit(exchange->client, look_at_name, &nearest);
   nearest.looked_at = 0;
+  nearest.work = 0;
   split(&nearest);
   if (nearest.count == 0)
     hf_catalog_visit(exchange->client, look_at_words, &nearest);

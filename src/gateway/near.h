@@ -9,9 +9,10 @@
 #include "gateway/exchange.h"
 
 enum {
-  HF_NEAR_TOLD_MAX = 3,      /* tools that are told */
-  HF_NEAR_LOOK_MAX = 1000,   /* that are compared letter by letter: the loop has others to serve */
-  HF_NEAR_DESCRIPTION = 300, /* bytes of a description that are looked at */
+  HF_NEAR_TOLD_MAX = 3,       /* tools that are told */
+  HF_NEAR_LOOK_MAX = 1000,    /* that are compared letter by letter: the loop has others to serve */
+  HF_NEAR_DESCRIPTION = 300,  /* bytes of a description that are looked at */
+  HF_NEAR_READ_MAX = 1 << 21, /* bytes of descriptions that are looked through for words, all together: about 2 ms */
 };
 
 /* Appends what a model is told: that there is no such tool (any more), and which there are by that name or for that

@@ -525,6 +525,29 @@ static void names__of_a_long_list_only_the_first_are_compared(void **state) {
   free(tools);
 }
 
+static void names__words_are_looked_for_in_so_many_bytes_and_no_more(void **state) {
+  (void)state;
+  enum { COUNT = HF_NEAR_LOOK_MAX, TOOL_MAX = 512 };
+  char *tools = malloc((size_t)(COUNT + 2) * TOOL_MAX);
+  size_t len = (size_t)snprintf(tools, TOOL_MAX, "{\"tools\":[");
+  for (int i = 0; i < COUNT; i++)
+    len += (size_t)snprintf(tools + len, TOOL_MAX, "%s{\"name\":\"%c%d\",\"description\":\"%290s\"}", i ? "," : "", 't',
+                            i, i == COUNT - 1 ? "weather" : "-");
+  memcpy(tools + len, "]}", 3);
+  const struct fake_server many[] = {{.name = "shop", .hello = HELLO, .tools = tools, .era = HF_ERA_LEGACY}};
+  struct bed bed = {0};
+  world_init(&bed.world, many, 1);
+  client_open(&bed.world, &bed.client, NULL, HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{}");
+  bed.shop = world_upstream(&bed.world, "shop");
+  call(&bed, "weather", NULL);
+  assert_has(bed.reply.answer, "- \\\"shop__t999\\\"");
+  call(&bed, "weather_alpha_beta_gamma_delta_epsilon_zeta_omega", NULL);
+  assert_has(bed.reply.answer, "Use a tool from the current list.");
+  bed_close(&bed);
+  free(tools);
+}
+
 static void results__that_fit_pass(void **state) {
   (void)state;
   struct bed bed;
@@ -609,6 +632,7 @@ int main(void) {
       cmocka_unit_test(names__are_corrected_where_the_tool_only_reads_and_is_the_only_one),
       cmocka_unit_test(names__are_not_corrected_unless_the_configuration_says_so),
       cmocka_unit_test(names__of_a_long_list_only_the_first_are_compared),
+      cmocka_unit_test(names__words_are_looked_for_in_so_many_bytes_and_no_more),
       cmocka_unit_test(results__that_fit_pass),
       cmocka_unit_test(results__that_do_not_fit_are_errors_that_say_so),
       cmocka_unit_test(results__count_against_the_tool),
