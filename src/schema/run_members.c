@@ -31,9 +31,13 @@ static int apply_rest(struct hf_schema_run *run, const struct hf_frame *frame, e
   return hf_run_apply(run, frame, sub, NULL, key + 1, NULL);
 }
 
+/* To a pattern half a surrogate pair is U+FFFD, to a name only itself. */
 static int match_patterns(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_object *object,
-                          struct hf_str name, uint32_t value, bool *io_taken) {
+                          uint32_t key, bool *io_taken) {
   int result = 0;
+  struct hf_str name;
+  if (hf_run_text(run, key, true, &name) < 0)
+    return HF_ERR_LIMIT;
   for (uint32_t i = 0; i < object->pattern_count; i++) {
     const struct hf_pattern_sub *pattern = &run->schema->patterns.at[object->first_pattern + i];
     int r = hf_regex_match(run->schema->regexes.at[pattern->regex], run->regex_memory, name, &run->steps);
@@ -42,7 +46,7 @@ static int match_patterns(struct hf_schema_run *run, const struct hf_frame *fram
     if (r == 0)
       continue;
     *io_taken = true;
-    if (hf_run_ends(run, hf_run_apply(run, frame, pattern->sub, NULL, value, NULL), &result))
+    if (hf_run_ends(run, hf_run_apply(run, frame, pattern->sub, NULL, key + 1, NULL), &result))
       return result;
   }
   return result;
@@ -57,7 +61,7 @@ static int run_member(struct hf_schema_run *run, const struct hf_frame *frame, s
                       bool *ret_taken) {
   const struct hf_object *object = walk->object;
   struct hf_str text;
-  if (hf_run_text(run, key, object->pattern_count > 0, &text) < 0 ||
+  if (hf_run_text(run, key, false, &text) < 0 ||
       !hf_run_spend(run, MEMBER_STEPS + (uint32_t)(text.len / HF_STEP_BYTES)))
     return HF_ERR_LIMIT;
   int result = 0;
@@ -66,7 +70,7 @@ static int run_member(struct hf_schema_run *run, const struct hf_frame *frame, s
   walk->required += name && name->required != 0;
   if (taken && hf_run_ends(run, hf_run_apply(run, frame, name->value, NULL, key + 1, NULL), &result))
     return result;
-  if (object->pattern_count > 0 && hf_run_ends(run, match_patterns(run, frame, object, text, key + 1, &taken), &result))
+  if (object->pattern_count > 0 && hf_run_ends(run, match_patterns(run, frame, object, key, &taken), &result))
     return result;
   if (!taken && object->additional != HF_NONE) {
     int r = apply_rest(run, frame, HF_KEYWORD_ADDITIONAL_PROPERTIES, object->additional, object->additional_node, key);
@@ -77,22 +81,43 @@ static int run_member(struct hf_schema_run *run, const struct hf_frame *frame, s
   return result;
 }
 
+/* Marks the names that are there: a bit for each, in their order. */
+static int mark_names(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_object *object,
+                      uint64_t *bits) {
+  const struct hf_member_name *first = run->schema->names.entries + object->names.first;
+  struct hf_json_iter iter = hf_json_iter(run->doc, frame->node);
+  uint32_t key, value;
+  size_t used = run->used;
+  while (hf_json_next(run->doc, &iter, &key, &value)) {
+    struct hf_str text;
+    if (hf_run_text(run, key, false, &text) < 0 || !hf_run_spend(run, MEMBER_STEPS) ||
+        !hf_run_spend_text(run, text.len))
+      return HF_ERR_LIMIT;
+    const struct hf_member_name *name = hf_member_names_find(&run->schema->names, &object->names, text);
+    if (name)
+      bits[(name - first) / 64] |= UINT64_C(1) << ((name - first) % 64);
+    run->used = used;
+  }
+  return 0;
+}
+
 static int report_required(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_object *object) {
   if (!run->errors)
     return HF_ERR_INVALID;
-  int result = HF_ERR_INVALID;
+  size_t used = run->used, size = (object->names.count / 64 + 1) * sizeof(uint64_t);
+  uint64_t *bits = hf_run_scratch(run, size);
+  if (!bits || !hf_run_spend(run, object->names.count))
+    return HF_ERR_LIMIT;
+  memset(bits, 0, size);
+  int r = mark_names(run, frame, object, bits);
   const struct hf_member_name *name = run->schema->names.entries + object->names.first;
-  for (uint32_t i = 0; i < object->names.count; i++, name++) {
-    uint32_t value;
-    if (name->required == 0 || hf_json_member(run->doc, frame->node, name->text, &value) == 0)
-      continue;
-    int r = report_missing(run, frame, HF_KEYWORD_REQUIRED, object->required_node, name->required);
-    if (r != HF_ERR_INVALID)
-      return r;
-    if (!hf_run_spend(run, 1 + run->doc->nodes[frame->node].count))
-      return HF_ERR_LIMIT;
-  }
-  return result;
+  for (uint32_t i = 0; r == 0 && i < object->names.count; i++, name++)
+    if (name->required != 0 && !(bits[i / 64] >> (i % 64) & 1)) {
+      r = report_missing(run, frame, HF_KEYWORD_REQUIRED, object->required_node, name->required);
+      r = r == HF_ERR_INVALID ? 0 : r;
+    }
+  run->used = used;
+  return r == 0 ? HF_ERR_INVALID : r;
 }
 
 int hf_run_object(struct hf_schema_run *run, const struct hf_frame *frame, const struct hf_op *op) {

@@ -151,6 +151,8 @@ static const struct {
     {"{\"required\":[\"a\",\"a\"]}", "{\"a\":1}", "{}"},
     {"{\"additionalProperties\":{\"type\":\"integer\"}}", "{\"a\":1}", "{\"a\":\"1\"}"},
     {"{\"properties\":{\"\\ud800\":false}}", "{\"\\ufffd\":1}", "{\"\\ud800\":1}"},
+    {"{\"required\":[\"\\ud800\"],\"patternProperties\":{\"^.$\":{}}}", "{\"\\ud800\":1}", "{\"\\ufffd\":1}"},
+    {"{\"patternProperties\":{\"\\ufffd\":false}}", "{\"\\ud83d\\ude00\":1}", "{\"\\ud800\":1}"},
     {"{\"enum\":[\"\\ud800\"]}", "\"\\ud800\"", "\"\\ufffd\""},
     {"{\"pattern\":\"^.\\\\n$\"}", "\"\\ud800\\n\"", "\"\\ud83d\\ude00\""},
     /* An older draft within, with its own word for `$id` and its own meaning of `maximum`. */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -207,6 +208,50 @@ static void schema_limits__number_of_unique_items(void **state) {
   hf_buf_deinit(&text);
 }
 
+/* Each member is passed once, however many are required, and that counts. */
+static void schema_limits__members_of_which_some_are_missing(void **state) {
+  (void)state;
+  enum { NAMES = 4000 };
+  struct hf_schema *schema;
+  struct hf_error error;
+  struct hf_buf text, value;
+  hf_buf_init(&text, TEXT_MAX);
+  hf_buf_init(&value, TEXT_MAX);
+  add(&text, "{\"required\":[\"first\"", 1);
+  add(&value, "{\"0\":0", 1);
+  for (int i = 1; i < NAMES; i++) {
+    assert_int_equal(hf_buf_printf(&text, ",\"%d\"", i), 0);
+    assert_int_equal(hf_buf_printf(&value, ",\"%d\":0", i), 0);
+  }
+  add(&text, ",\"last\"]}", 1);
+  add(&value, "}", 1);
+  assert_int_equal(compile(&text, &schema, &error), 0);
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  assert_int_equal(hf_json_scan_feed(&scan, value.data, value.len, true), 0);
+  struct hf_json_doc doc = hf_json_doc(value.data, &scan);
+  struct hf_schema_run *run = hf_schema_run_new();
+  struct hf_schema_errors *errors = malloc(sizeof *errors);
+  assert_true(run && errors);
+  hf_schema_errors_init(errors);
+  errors->count = 0;
+  assert_int_equal(hf_run_root(run, schema, &doc, 0, NULL, HF_SCHEMA_STEPS_MAX), HF_ERR_INVALID);
+  uint32_t left = run->steps;
+  assert_int_equal(hf_run_root(run, schema, &doc, 0, errors, HF_SCHEMA_STEPS_MAX), HF_ERR_INVALID);
+  assert_in_range(left - run->steps, 2 * NAMES, 8 * NAMES);
+  assert_int_equal(errors->count, 2);
+  assert_true(hf_str_equal(errors->item[0].missing, HF_STR("\"first\"")));
+  assert_true(hf_str_equal(errors->item[1].missing, HF_STR("\"last\"")));
+  hf_schema_errors_deinit(errors);
+  free(errors);
+  hf_schema_run_free(run);
+  hf_json_scan_deinit(&scan);
+  hf_schema_free(schema);
+  hf_buf_deinit(&text);
+  hf_buf_deinit(&value);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schema_limits__nesting),
@@ -219,6 +264,7 @@ int main(void) {
       cmocka_unit_test(schema_limits__length_of_escaped_strings),
       cmocka_unit_test(schema_limits__divisions_of_long_numbers),
       cmocka_unit_test(schema_limits__number_of_unique_items),
+      cmocka_unit_test(schema_limits__members_of_which_some_are_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
