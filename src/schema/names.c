@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "schema/program.h"
+#include "schema/vec.h"
 
 /* Odd constants with no pattern in their bits (digits of the golden ratio and of the square root of two). */
 static const uint64_t MIX_A = 0x9e3779b97f4a7c15U, MIX_B = 0x6a09e667f3bcc909U;

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 
-enum { FIRST_CAP = 16, SMALL_DIGITS_MAX = 18 };
+enum { SMALL_DIGITS_MAX = 18 };
 
 bool hf_number_small(struct hf_str raw, int64_t *ret_value) {
   size_t start = raw.ptr[0] == '-';
@@ -16,23 +16,6 @@ bool hf_number_small(struct hf_str raw, int64_t *ret_value) {
     value = value * 10 + digit;
   }
   *ret_value = start ? -value : value;
-  return true;
-}
-
-bool hf_vec_room(void **io_items, uint32_t *io_cap, uint32_t count, uint32_t extra, size_t size) {
-  uint64_t need = (uint64_t)count + extra;
-  if (need <= *io_cap)
-    return true;
-  uint64_t cap = *io_cap ? *io_cap * 2ULL : FIRST_CAP;
-  if (cap < need)
-    cap = need;
-  if (cap > UINT32_MAX)
-    return false;
-  void *items = hf_realloc(*io_items, cap * size);
-  if (!items)
-    return false;
-  *io_items = items;
-  *io_cap = (uint32_t)cap;
   return true;
 }
 

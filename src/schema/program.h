@@ -8,9 +8,8 @@
 #include "schema/names.h"
 #include "schema/pattern.h"
 #include "schema/schema.h"
+#include "schema/vec.h"
 #include "json/number.h"
-
-#define HF_NONE UINT32_MAX
 
 /* Types that a subschema allows: a bit per enum hf_json_type, and one for integers only. */
 enum { HF_TYPE_INTEGER = 1 << 7, HF_TYPE_ANY = 0x7f };
@@ -133,12 +132,6 @@ struct hf_scope {
   uint32_t dynamic_count;
 };
 
-#define HF_VEC(type)                                                                                                   \
-  struct {                                                                                                             \
-    type *at;                                                                                                          \
-    uint32_t count, cap;                                                                                               \
-  }
-
 struct hf_schema {
   struct hf_arena arena; /* texts that aren't in a document as they are meant */
   struct hf_member_names names;
@@ -172,13 +165,5 @@ size_t hf_text_unescape(struct hf_str raw, bool utf8, char *out);
 
 /* Reads a number of at most 18 digits and nothing else; false for any other. */
 bool hf_number_small(struct hf_str raw, int64_t *ret_value);
-
-/* Makes room for `extra` more in an array. Returns false when out of memory. */
-bool hf_vec_room(void **io_items, uint32_t *io_cap, uint32_t count, uint32_t extra, size_t size);
-
-/* Appends to a HF_VEC; false when out of memory. */
-#define hf_vec_push(vec, ...)                                                                                          \
-  (hf_vec_room((void **)&(vec)->at, &(vec)->cap, (vec)->count, 1, sizeof *(vec)->at) &&                                \
-   ((vec)->at[(vec)->count++] = __VA_ARGS__, true))
 
 #endif
