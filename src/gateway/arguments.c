@@ -11,6 +11,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/route.h"
 #include "gateway/trace.h"
+#include "json/pointer.h"
 
 #include <inttypes.h>
 

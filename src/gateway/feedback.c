@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/tokens.h"
 #include "schema/describe.h"
+#include "json/pointer.h"
 #include "json/write.h"
 
 enum {

@@ -90,3 +90,45 @@ int hf_json_pointer_check(struct hf_str pointer, struct hf_error *reterr) {
       return hf_error_set(reterr, HF_ERR_INVALID, "in a JSON Pointer '~' is followed by 0 or 1");
   return 0;
 }
+
+int hf_json_pointer_append(const struct hf_json_doc *doc, uint32_t key, struct hf_buf *out) {
+  struct hf_str raw = hf_json_span(doc, key);
+  struct hf_buf text;
+  hf_buf_init(&text, raw.len);
+  int r = hf_json_unescape(raw, &text);
+  if (r == 0)
+    r = hf_buf_append(out, "/", 1);
+  for (size_t i = 0; i < text.len && r == 0; i++) {
+    char c = text.data[i];
+    r = c == '~' ? hf_buf_append(out, "~0", 2) : c == '/' ? hf_buf_append(out, "~1", 2) : hf_buf_append(out, &c, 1);
+  }
+  hf_buf_deinit(&text);
+  return r;
+}
+
+int hf_json_pointer_between(const struct hf_json_doc *doc, uint32_t from, uint32_t to, uint32_t *io_steps,
+                            struct hf_buf *out) {
+  int r = 0;
+  while (from != to && r == 0) {
+    struct hf_json_iter iter = hf_json_iter(doc, from);
+    uint32_t key = HF_JSON_NONE, value = HF_JSON_NONE, ordinal = 0;
+    bool found = false;
+    while (!found && hf_json_next(doc, &iter, &key, &value)) {
+      found = to < doc->nodes[value].next;
+      ordinal++;
+    }
+    if (!found || (io_steps && *io_steps < ordinal))
+      return found ? HF_ERR_LIMIT : HF_ERR_INVALID;
+    if (io_steps)
+      *io_steps -= ordinal;
+    r = iter.object ? hf_json_pointer_append(doc, key, out) : hf_buf_append(out, "/", 1);
+    if (r == 0 && !iter.object)
+      r = hf_buf_append_int(out, ordinal - 1);
+    from = to < value ? to : value; /* a key stands before its value */
+  }
+  return r;
+}
+
+int hf_json_pointer_of(const struct hf_json_doc *doc, uint32_t node, struct hf_buf *out) {
+  return hf_json_pointer_between(doc, 0, node, NULL, out);
+}

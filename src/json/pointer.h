@@ -2,6 +2,7 @@
 #ifndef HF_JSON_POINTER_H
 #define HF_JSON_POINTER_H
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "json/value.h"
@@ -29,5 +30,16 @@ int hf_json_pointer_check(struct hf_str pointer, struct hf_error *reterr);
 /* Takes the first token off `pointer`, which starts with a slash, and puts what it means into `token`. Returns 0,
  * HF_ERR_INVALID, or what hf_buf_append does. */
 int hf_json_pointer_next(struct hf_str *pointer, struct hf_buf *token);
+
+/* Appends the pointer of a node within `doc`. Returns 0 or the buffer's error. */
+int hf_json_pointer_of(const struct hf_json_doc *doc, uint32_t node, struct hf_buf *out);
+
+/* The same for the way from a node down to one within it. Each value that is passed by lowers `io_steps`, if it is
+ * not NULL; HF_ERR_LIMIT when there are none left. */
+int hf_json_pointer_between(const struct hf_json_doc *doc, uint32_t from, uint32_t to, uint32_t *io_steps,
+                            struct hf_buf *out);
+
+/* Appends a slash and the token that the member name at `key` is. Returns 0 or the buffer's error. */
+int hf_json_pointer_append(const struct hf_json_doc *doc, uint32_t key, struct hf_buf *out);
 
 #endif

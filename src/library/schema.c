@@ -4,6 +4,7 @@
 #include "schema/describe.h"
 #include "schema/repair.h"
 #include "schema/schema.h"
+#include "json/pointer.h"
 #include "json/unique.h"
 
 enum {

@@ -6,6 +6,7 @@
 #include "schema/remedy.h"
 #include "schema/run.h"
 #include "json/canonical.h"
+#include "json/pointer.h"
 #include "json/unique.h"
 
 #include <assert.h>

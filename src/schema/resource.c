@@ -4,6 +4,7 @@
 #include "schema/draft.h"
 #include "schema/meta.h"
 #include "schema/uri.h"
+#include "json/pointer.h"
 
 enum { LOADING_MAX = 4, POINTER_SHOWN_MAX = 200 };
 

@@ -153,7 +153,4 @@ void hf_schema_errors_deinit(struct hf_schema_errors *errors);
 int hf_schema_explain(const struct hf_schema *schema, struct hf_schema_run *run, const struct hf_json_doc *doc,
                       uint32_t node, struct hf_schema_errors *errors);
 
-/* Appends the JSON Pointer of a node within `doc`. Returns 0 or the buffer's error. */
-int hf_json_pointer_of(const struct hf_json_doc *doc, uint32_t node, struct hf_buf *out);
-
 #endif

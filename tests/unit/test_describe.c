@@ -1,4 +1,5 @@
 #include "schema/describe.h"
+#include "json/pointer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

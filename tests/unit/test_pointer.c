@@ -78,11 +78,35 @@ static void pointer__says_what_is_wrong(void **state) {
   assert_string_equal(error.text, "in a JSON Pointer '~' is followed by 0 or 1");
 }
 
+static void pointer__of_a_node_is_spelt_as_it_is_found(void **state) {
+  (void)state;
+  static const char text[] = "{\"foo\":[\"bar\",{\"\":7}],\"a/b~c\":1,\"\\u0064\":[[2]]}";
+  static const char *const pointers[] = {"", "/foo", "/foo/0", "/foo/1", "/foo/1/", "/a~1b~0c", "/d", "/d/0/0"};
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.max_nodes = 100;
+  options.tree_depth = 10;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  assert_int_equal(hf_json_scan_feed(&scan, text, strlen(text), true), 0);
+  const struct hf_json_doc doc = hf_json_doc(text, &scan);
+  for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
+    char bytes[64];
+    struct hf_buf out = {.data = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    uint32_t node;
+    assert_int_equal(hf_json_pointer_walk(&doc, hf_str_from(pointers[i]), &node), 0);
+    assert_int_equal(hf_json_pointer_of(&doc, node, &out), 0);
+    if (!hf_str_equal(hf_buf_str(&out), hf_str_from(pointers[i])))
+      fail_msg("'%s': '%.*s'", pointers[i], HF_STR_FMT(hf_buf_str(&out)));
+  }
+  hf_json_scan_deinit(&scan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointer__finds_what_rfc_6901_says),
       cmocka_unit_test(pointer__refuses_text_that_is_no_json),
       cmocka_unit_test(pointer__says_what_is_wrong),
+      cmocka_unit_test(pointer__of_a_node_is_spelt_as_it_is_found),
   };
   return cmocka_run_group_tests_name("pointer", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "schema/schema.h"
+#include "json/pointer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
