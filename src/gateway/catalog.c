@@ -387,6 +387,10 @@ static int resolve_uri(struct hf_exchange *exchange, enum hf_list_kind kind, str
   return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
 }
 
+static bool is_in_front(struct hf_str server, struct hf_str shown) {
+  return shown.len > server.len + 2 && hf_str_starts(shown, server) && memcmp(shown.ptr + server.len, "__", 2) == 0;
+}
+
 /* A name that no list has had yet may be one of a server that is disabled, or whose list has changed without a word:
  * the server is the one whose name is in front, the longest of them. */
 static struct hf_server *find_by_prefix(struct hf_client *client, enum hf_list_kind kind, struct hf_str shown,
@@ -396,8 +400,7 @@ static struct hf_server *find_by_prefix(struct hf_client *client, enum hf_list_k
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
     struct hf_str name = server->settings->name;
-    if (name.len < longest || shown.len <= name.len + 2 || !hf_str_starts(shown, name) ||
-        memcmp(shown.ptr + name.len, "__", 2) != 0)
+    if (name.len < longest || !is_in_front(name, shown))
       continue;
     const struct hf_instance *instance = hf_server_instance(server, client);
     if (instance && instance->lists[kind].state != HF_LISTING_KNOWN && !server->settings->standby.ptr)
@@ -578,4 +581,18 @@ enum hf_missing hf_catalog_missing(const struct hf_exchange *exchange) {
   if (client->server)
     name = hf_names_find_pair(&client->gateway->tool_names, hf_str_from(client->server), shown);
   return name ? HF_MISSING_VANISHED : HF_MISSING_UNKNOWN;
+}
+
+const struct hf_instance *hf_catalog_unlisted(const struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  for (struct hf_server *server = client->server ? NULL : hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    if (!is_in_front(server->settings->name, exchange->request.name) || server->settings->standby.ptr)
+      continue;
+    const struct hf_instance *instance = hf_server_instance(server, client);
+    const enum hf_listing_state state = instance ? instance->lists[HF_LIST_TOOLS].state : HF_LISTING_ABSENT;
+    if (state == HF_LISTING_NONE || state == HF_LISTING_FAILED)
+      return instance;
+  }
+  return NULL;
 }

@@ -49,6 +49,10 @@ struct hf_str hf_catalog_description(const struct hf_shown_tool *tool);
 enum hf_missing { HF_MISSING_UNKNOWN, HF_MISSING_HIDDEN, HF_MISSING_VANISHED };
 enum hf_missing hf_catalog_missing(const struct hf_exchange *exchange);
 
+/* The server whose name is in front of the tool's that was not found, if it has never listed its tools: nobody knows
+ * whether it has this one. Else NULL. */
+const struct hf_instance *hf_catalog_unlisted(const struct hf_exchange *exchange);
+
 /* Enters the names of a list that was loaded, so that they are known before a client asks for the merged list. */
 void hf_catalog_learn(struct hf_instance *instance, enum hf_list_kind kind);
 

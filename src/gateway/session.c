@@ -14,7 +14,7 @@
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 
-enum { ERROR_TEXT_MAX = 4096, NAME_SHOWN_MAX = 128 };
+enum { ERROR_TEXT_MAX = 4096, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
 
 int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
   if (gateway->draining)
@@ -259,6 +259,33 @@ static void answer_disabled(struct hf_exchange *exchange) {
   hf_buf_deinit(&text);
 }
 
+/* That there is no such tool would be a guess, and would send a model away from one that is back in a minute. */
+static void answer_unlisted(struct hf_exchange *exchange, const struct hf_instance *instance) {
+  const bool down = instance->phase == HF_UPSTREAM_DOWN || instance->phase == HF_UPSTREAM_PARKED;
+  struct hf_str name = exchange->request.name;
+  name.len = name.len < NAME_SHOWN_MAX ? name.len : NAME_SHOWN_MAX;
+  struct hf_str reason = hf_str_from(down && instance->reason ? instance->reason : "");
+  reason.len = reason.len < REASON_SHOWN_MAX ? reason.len : REASON_SHOWN_MAX;
+  struct hf_buf text;
+  hf_buf_init(&text, ERROR_TEXT_MAX);
+  (void)hf_buf_printf(
+      &text,
+      "'%.*s' was not called: the server '%.*s' %s%s%.*s%s, so it is not known whether it has this tool. "
+      "Nothing was executed. You may try again later, or go on without this tool.",
+      HF_STR_FMT(name), HF_STR_FMT(instance->settings->name), down ? "is down" : "has not listed its tools yet",
+      reason.len ? " (" : "", HF_STR_FMT(reason), reason.len ? ")" : "");
+  hf_outcome_answer_refusal(exchange, HF_FAULT_UNREACHABLE, HF_RPC_INTERNAL_ERROR, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+}
+
+static void answer_missing_tool(struct hf_exchange *exchange) {
+  const struct hf_instance *unlisted = hf_catalog_unlisted(exchange);
+  if (unlisted)
+    answer_unlisted(exchange, unlisted);
+  else
+    refuse_unknown_tool(exchange);
+}
+
 static void route(struct hf_exchange *exchange) {
   const bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
   int r = hf_catalog_resolve(exchange);
@@ -271,7 +298,7 @@ static void route(struct hf_exchange *exchange) {
   }
   hf_exchange_go_on(exchange);
   if (r == HF_ERR_NOTFOUND && is_call) {
-    refuse_unknown_tool(exchange);
+    answer_missing_tool(exchange);
   } else if (r == HF_ERR_NOTFOUND) {
     answer_unknown(exchange);
   } else if (r == HF_ERR_INVALID) {

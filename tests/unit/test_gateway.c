@@ -144,8 +144,9 @@ static void gateway__an_invented_tool_is_answered_with_near_names_and_is_not_cal
   struct bed bed;
   bed_open(&bed, NULL);
   bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"files__raed\"}}");
-  assert_non_null(strstr(bed.reply.answer, "There is no tool \\\"files__raed\\\". Nothing was executed. Did you mean one "
-                                           "of these?\\n- \\\"files__read\\\""));
+  assert_non_null(strstr(bed.reply.answer,
+                         "There is no tool \\\"files__raed\\\". Nothing was executed. Did you mean one "
+                         "of these?\\n- \\\"files__read\\\""));
   assert_non_null(strstr(bed.reply.answer, "\"isError\":true"));
   assert_non_null(strstr(bed.reply.answer, "\"executed\":\"no\",\"reason\":\"unknown_tool\""));
   assert_int_equal(count_sent(world_upstream(&bed.world, "files"), HF_METHOD_TOOLS_CALL), 0);
@@ -954,6 +955,34 @@ static void gateway__a_disabled_server_is_told_by_what_the_request_named(void **
   bed_close(&bed);
 }
 
+static void gateway__of_a_server_that_never_listed_its_tools_none_is_said_not_to_exist(void **state) {
+  (void)state;
+  static const struct fake_server servers[] = {{.name = "late", .era = HF_ERA_LEGACY}};
+  struct world world;
+  struct fake_client client;
+  struct fake_reply reply;
+  world_init(&world, servers, 1);
+  client_open(&world, &client, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, &client, "{}");
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"late__read\"}}");
+  upstream_down(world_upstream(&world, "late"), HF_EVIDENCE_NOT_STARTED, "exit code 1");
+  world_run(&world, HF_SECONDS(60));
+  assert_non_null(reply.answer);
+  assert_non_null(strstr(reply.answer,
+                         "'late__read' was not called: the server 'late' is down (exit code 1), so it is not "
+                         "known whether it has this tool. Nothing was executed."));
+  assert_non_null(strstr(reply.answer, "\"reason\":\"unreachable\""));
+  reply_deinit(&reply);
+  client_send(&world, &client, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"latest__read\"}}");
+  world_run(&world, HF_SECONDS(60));
+  assert_non_null(strstr(reply.answer, "There is no tool"));
+  reply_deinit(&reply);
+  client_close(&client);
+  world_deinit(&world);
+}
+
 static void gateway__shows_a_tools_breaker_that_has_opened(void **state) {
   (void)state;
   struct world world;
@@ -1252,6 +1281,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_request_that_waits_is_answered_when_the_gateway_ends),
       cmocka_unit_test(gateway__an_error_of_the_server_keeps_its_words_and_is_marked),
       cmocka_unit_test(gateway__a_disabled_server_is_told_by_what_the_request_named),
+      cmocka_unit_test(gateway__of_a_server_that_never_listed_its_tools_none_is_said_not_to_exist),
       cmocka_unit_test(gateway__shows_a_tools_breaker_that_has_opened),
       cmocka_unit_test(gateway__says_when_a_server_was_heard_of_that_nobody_looks_after),
       cmocka_unit_test(gateway__hints_of_the_caller_only_tighten),
