@@ -280,6 +280,8 @@ static int append_text(struct hf_exchange *exchange, const struct hf_misfit *mis
     r = hf_buf_append_str(out, HF_STR(" was not called: its arguments don't fit. Nothing was executed."));
   if (r == 0)
     r = hf_feedback_reasons(misfit, gateway->settings->limits.feedback_tokens, out);
+  if (r == 0)
+    r = hf_feedback_strangers(misfit, out);
   if (r == 0 && example.len)
     r = hf_buf_printf(out, "\nThe least that fits: %.*s", HF_STR_FMT(example));
   return r;

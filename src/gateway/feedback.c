@@ -16,6 +16,7 @@ enum {
   WORK_MAX = 1 << 14, /* products of lengths that are compared: some 100 µs */
   PART_MIN = 4,
   DESCRIPTION_MAX = 100,
+  STRANGERS_MAX = 3,
   ELSEWHERE = 100
 };
 
@@ -86,14 +87,14 @@ static bool consider(struct nearest *nearest, struct hf_str candidate) {
   return true;
 }
 
-/* The member of `properties` that a key was meant for: one that is not there already. */
-static void near_key(const struct hf_schema_error *error, struct nearest *nearest) {
-  const struct hf_json_doc *doc = error->at.doc;
+/* The member of the schema's `properties` that the key of an object was meant for: one that is not there already. */
+static void near_key(const struct hf_json_doc *doc, uint32_t schema, uint32_t object, uint32_t name,
+                     struct nearest *nearest) {
   uint32_t properties, key, value;
-  nearest->wanted = inside(&nearest->misfit->doc, error->key);
-  nearest->object = error->value;
+  nearest->wanted = inside(&nearest->misfit->doc, name);
+  nearest->object = object;
   nearest->of_member = true;
-  if (hf_json_member(doc, error->at.schema, HF_STR("properties"), &properties) < 0 ||
+  if (hf_json_member(doc, schema, HF_STR("properties"), &properties) < 0 ||
       hf_json_type(doc, properties) != HF_JSON_OBJECT)
     return;
   struct hf_json_iter iter = hf_json_iter(doc, properties);
@@ -130,18 +131,22 @@ static int append_name(struct hf_str spelt, struct hf_buf *out) {
   return r;
 }
 
-static int append_nearest(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct hf_buf *out) {
-  struct nearest nearest = {.misfit = misfit};
-  if (is_unknown_key(error))
-    near_key(error, &nearest);
-  else if (error->keyword == HF_KEYWORD_ENUM)
-    near_choice(error, &nearest);
-  if (!nearest.found.ptr)
+static int append_found(const struct nearest *nearest, struct hf_buf *out) {
+  if (!nearest->found.ptr)
     return 0;
   int r = hf_buf_append_str(out, HF_STR("; did you mean "));
   if (r == 0)
-    r = append_name(nearest.found, out);
+    r = append_name(nearest->found, out);
   return r < 0 ? r : hf_buf_append_str(out, HF_STR("?"));
+}
+
+static int append_nearest(const struct hf_misfit *misfit, const struct hf_schema_error *error, struct hf_buf *out) {
+  struct nearest nearest = {.misfit = misfit};
+  if (is_unknown_key(error))
+    near_key(error->at.doc, error->at.schema, error->value, error->key, &nearest);
+  else if (error->keyword == HF_KEYWORD_ENUM)
+    near_choice(error, &nearest);
+  return append_found(&nearest, out);
 }
 
 /* What a missing member is to hold: its type, and the first words that are said about it. */
@@ -296,6 +301,22 @@ static void order(const struct hf_misfit *misfit, struct chosen *ordered) {
         ordered->index[ordered->count++] = chosen.index[i];
 }
 
+/* Does the schema at the root have names for members, and say nothing of others? */
+static bool names_members(const struct hf_json_doc *schema, uint32_t *ret_properties) {
+  static const struct hf_str others[] = {HF_STR("additionalProperties"),
+                                         HF_STR("unevaluatedProperties"),
+                                         HF_STR("patternProperties"),
+                                         HF_STR("$ref"),
+                                         HF_STR("allOf"),
+                                         HF_STR("anyOf"),
+                                         HF_STR("oneOf")};
+  uint32_t node;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (hf_json_member(schema, 0, others[i], &node) != HF_ERR_NOTFOUND)
+      return false;
+  return hf_json_member(schema, 0, HF_STR("properties"), ret_properties) == 0;
+}
+
 static int append_rest(unsigned left, bool more, struct hf_buf *out) {
   if (left == 0 && !more)
     return 0;
@@ -328,6 +349,30 @@ int hf_feedback_reasons(const struct hf_misfit *misfit, size_t tokens, struct hf
       break;
   }
   return r < 0 ? r : append_rest(told.count - i, misfit->errors.cut, out);
+}
+
+int hf_feedback_strangers(const struct hf_misfit *misfit, struct hf_buf *out) {
+  uint32_t properties, key, value, node;
+  unsigned told = 0;
+  int r = 0;
+  if (misfit->errors.count == 0 || hf_json_type(&misfit->doc, 0) != HF_JSON_OBJECT)
+    return 0;
+  const struct hf_json_doc *schema = hf_schema_doc(misfit->schema);
+  if (!names_members(schema, &properties))
+    return 0;
+  struct hf_json_iter iter = hf_json_iter(&misfit->doc, 0);
+  while (r == 0 && told < STRANGERS_MAX && hf_json_next(&misfit->doc, &iter, &key, &value)) {
+    struct nearest nearest = {.misfit = misfit};
+    if (hf_json_member(schema, properties, inside(&misfit->doc, key), &node) != HF_ERR_NOTFOUND)
+      continue;
+    near_key(schema, 0, 0, key, &nearest);
+    r = hf_buf_append_str(out, told++ ? HF_STR("\n- nor ") : HF_STR("\n- the tool has no member "));
+    if (r == 0)
+      r = append_name(inside(&misfit->doc, key), out);
+    if (r == 0)
+      r = append_found(&nearest, out);
+  }
+  return r;
 }
 
 void hf_feedback_join(struct hf_buf *reasons) {

@@ -16,6 +16,11 @@ enum { HF_FEEDBACK_ERRORS_MAX = 12 }; /* reasons that are told */
  */
 int hf_feedback_reasons(const struct hf_misfit *misfit, size_t tokens, struct hf_buf *out);
 
+/* Appends a line on the members that the schema allows without having heard of them, and what they were probably meant
+ * for: no reason for a refusal, but when there is one, a name was often misspelt. Nothing if there are none. Returns 0
+ * or the buffer's error. */
+int hf_feedback_strangers(const struct hf_misfit *misfit, struct hf_buf *out);
+
 /* Makes one line of the reasons that were appended to an empty buffer, for the log. */
 void hf_feedback_join(struct hf_buf *reasons);
 

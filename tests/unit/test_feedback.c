@@ -56,6 +56,18 @@ static const char *reasons(struct bed *bed, const char *value, size_t tokens) {
   return bed->out.data;
 }
 
+/* What is told of members that the schema does not name. */
+static const char *strangers(struct bed *bed, const char *value) {
+  hf_buf_reset(&bed->out, MOST);
+  hf_misfit_init(&bed->misfit, hf_str_from(value));
+  assert_int_equal(hf_misfit_explain(&bed->misfit, &bed->validator, bed->schema), 0);
+  assert_int_equal(hf_feedback_strangers(&bed->misfit, &bed->out), 0);
+  hf_misfit_deinit(&bed->misfit);
+  assert_int_equal(hf_buf_append(&bed->out, "", 1), 0);
+  bed->out.len--;
+  return bed->out.data;
+}
+
 static uint64_t digest(struct bed *bed, const char *value) {
   hf_misfit_init(&bed->misfit, hf_str_from(value));
   assert_int_equal(hf_misfit_explain(&bed->misfit, &bed->validator, bed->schema), 0);
@@ -107,6 +119,22 @@ static void feedback__a_name_may_be_a_part_of_what_was_meant(void **state) {
   "\"radius\":{\"type\":\"number\"}},\"required\":[\"kind\",\"radius\"]},{\"type\":\"object\",\"properties\":"         \
   "{\"kind\":{\"const\":\"square\"},\"side\":{\"type\":\"number\"}},\"required\":[\"kind\",\"side\"]},"                \
   "{\"type\":\"string\"}]}}}"
+
+static void feedback__names_that_nobody_forbids_may_be_slips(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, "{\"properties\":{\"path\":{},\"dryRun\":{}},\"required\":[\"path\"]}");
+  assert_string_equal(strangers(&bed, "{\"dry_run\":true,\"x\":1}"),
+                      "\n- the tool has no member \"dry_run\"; did you mean \"dryRun\"?\n- nor \"x\"");
+  assert_string_equal(strangers(&bed, "{\"dryRun\":true}"), "");
+  assert_string_equal(strangers(&bed, "{\"a1\":1,\"a2\":1,\"a3\":1,\"a4\":1}"),
+                      "\n- the tool has no member \"a1\"\n- nor \"a2\"\n- nor \"a3\"");
+  bed_close(&bed);
+  bed_open(&bed,
+           "{\"properties\":{\"path\":{}},\"required\":[\"path\"],\"additionalProperties\":{\"type\":\"string\"}}");
+  assert_string_equal(strangers(&bed, "{\"x\":\"1\"}"), "");
+  bed_close(&bed);
+}
 
 static void feedback__of_alternatives_the_nearest_is_told(void **state) {
   (void)state;
@@ -299,6 +327,7 @@ int main(void) {
       cmocka_unit_test(feedback__names_come_before_values),
       cmocka_unit_test(feedback__a_name_that_is_there_already_was_not_meant),
       cmocka_unit_test(feedback__a_name_may_be_a_part_of_what_was_meant),
+      cmocka_unit_test(feedback__names_that_nobody_forbids_may_be_slips),
       cmocka_unit_test(feedback__of_alternatives_the_nearest_is_told),
       cmocka_unit_test(feedback__keeps_to_its_budget_but_for_the_first_reason),
       cmocka_unit_test(feedback__tells_a_dozen_reasons_at_most),
