@@ -78,7 +78,7 @@ void hf_chart_chains(struct hf_page *page, const struct hf_report_numbers *numbe
   hf_page_put(page, "</svg></figure>");
 }
 
-static uint64_t reached(const struct hf_report_counts *counts, uint64_t *ret_put_right) {
+static uint64_t reached(const struct hf_counts *counts, uint64_t *ret_put_right) {
   struct hf_report_numbers numbers;
   hf_report_numbers(counts, &numbers);
   *ret_put_right = numbers.all_lost.put_right;

@@ -42,79 +42,6 @@ const char *hf_correction_title(enum hf_correction correction) {
   return titles[correction];
 }
 
-static const char *count_name(int at) {
-  return hf_count_name((enum hf_count)at);
-}
-
-static const char *fault_name(int at) {
-  return hf_fault_name((enum hf_fault)at);
-}
-
-static const char *misfit_name(int at) {
-  return hf_misfit_name((enum hf_misfit_kind)at);
-}
-
-static const char *repair_name(int at) {
-  return hf_repair_name((enum hf_repair_kind)at);
-}
-
-static const char *correction_name(int at) {
-  return hf_correction_name((enum hf_correction)at);
-}
-
-/* The spellings of the store. */
-static const struct group {
-  const char *prefix;
-  size_t offset;
-  int count;
-  const char *(*name)(int at);
-} groups[] = {
-    {"fault.", offsetof(struct hf_report_counts, ended), HF_FAULT_COUNT, fault_name},
-    {"recovered.", offsetof(struct hf_report_counts, recovered), HF_FAULT_COUNT, fault_name},
-    {"misfit.", offsetof(struct hf_report_counts, misfit), HF_MISFIT_COUNT, misfit_name},
-    {"repair.", offsetof(struct hf_report_counts, repair), HF_REPAIR_KIND_COUNT, repair_name},
-    {"asked.", offsetof(struct hf_report_counts, asked), HF_CORRECTION_COUNT, correction_name},
-    {"corrected.", offsetof(struct hf_report_counts, corrected), HF_CORRECTION_COUNT, correction_name},
-    {"", offsetof(struct hf_report_counts, count), HF_COUNT_COUNT, count_name},
-};
-
-static struct hf_str behind(struct hf_str text, struct hf_str prefix) {
-  return (struct hf_str){text.ptr + prefix.len, text.len - prefix.len};
-}
-
-static uint64_t *place_of(const struct group *group, struct hf_report_counts *counts, struct hf_str name) {
-  for (int i = 0; i < group->count; i++)
-    if (hf_str_equal(hf_str_from(group->name(i)), name))
-      return (uint64_t *)(void *)((char *)counts + group->offset) + i;
-  return NULL;
-}
-
-static uint64_t *latency_of(struct hf_report_counts *counts, struct hf_str name) {
-  unsigned long long ms;
-  if (hf_str_equal(name, HF_STR("more")))
-    return &counts->latency[HF_TALLY_LATENCIES - 1];
-  if (hf_str_to_u64(name, INT64_MAX, &ms) < 0)
-    return NULL;
-  for (size_t i = 0; i < HF_TALLY_LATENCIES - 1; i++)
-    if (hf_tally_latency_ms[i] == (int64_t)ms)
-      return &counts->latency[i];
-  return NULL;
-}
-
-/* Where this is counted; NULL for what a later version counts. */
-static uint64_t *find(struct hf_report_counts *counts, struct hf_str what) {
-  if (hf_str_starts(what, HF_STR("latency.")))
-    return latency_of(counts, behind(what, HF_STR("latency.")));
-  if (hf_str_equal(what, HF_STR("elsewhere")))
-    return &counts->elsewhere;
-  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-    const struct hf_str prefix = hf_str_from(groups[i].prefix);
-    if (hf_str_starts(what, prefix))
-      return place_of(&groups[i], counts, behind(what, prefix));
-  }
-  return NULL;
-}
-
 static struct hf_report_tool *new_tool(struct hf_report_data *report, struct hf_report_tools *tools, struct hf_str key,
                                        struct hf_str server, struct hf_str tool) {
   struct hf_report_tool *made = hf_arena_alloc(&report->arena, sizeof *made);
@@ -158,8 +85,8 @@ static void add_place(struct hf_report_data *report, struct hf_report_tool *tool
     tool->place[tool->place_count++] = (struct hf_report_place){copy, n};
 }
 
-static void add_to(struct hf_report_counts *counts, struct hf_str what, uint64_t n) {
-  uint64_t *sum = find(counts, what);
+static void add_to(struct hf_counts *counts, struct hf_str what, uint64_t n) {
+  uint64_t *sum = hf_counts_find(counts, what);
   if (sum)
     add(sum, n);
 }
@@ -173,9 +100,10 @@ static void take(void *ctx, const struct hf_tally_entry *entry) {
   struct hf_report_tool *server = tool_of(report, &report->servers, entry->server, (struct hf_str){NULL, 0});
   if (entry->hour < report->first_hour)
     report->first_hour = entry->hour;
-  if (hf_str_starts(entry->what, HF_STR("at."))) {
+  const struct hf_str place = HF_STR(HF_COUNTS_PLACE);
+  if (hf_str_starts(entry->what, place)) {
     if (tool)
-      add_place(report, tool, behind(entry->what, HF_STR("at.")), n);
+      add_place(report, tool, (struct hf_str){entry->what.ptr + place.len, entry->what.len - place.len}, n);
     return;
   }
   add_to(&report->all, entry->what, n);
@@ -189,7 +117,7 @@ static void take(void *ctx, const struct hf_tally_entry *entry) {
 }
 
 /* What went wrong, put right or not: the order in which people want to see tools. */
-static uint64_t trouble(const struct hf_report_counts *counts) {
+static uint64_t trouble(const struct hf_counts *counts) {
   uint64_t sum = 0;
   add(&sum, counts->count[HF_COUNT_REPAIRED]);
   for (int i = 1; i < HF_FAULT_COUNT; i++) {

@@ -4,27 +4,13 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "gateway/tally.h"
-#include "schema/repair.h"
+#include "gateway/counts.h"
 #include "store/database.h"
 
 enum {
   HF_REPORT_PLACES_MAX = 32,   /* of misfits, of one tool */
   HF_REPORT_TOOLS_MAX = 65536, /* what is beyond is counted with all, and not by itself */
   HF_REPORT_BARS_MAX = 61,     /* of the time line */
-};
-
-/* All that is counted (gateway/tally.h). No sum passes UINT64_MAX. */
-struct hf_report_counts {
-  uint64_t count[HF_COUNT_COUNT];
-  uint64_t ended[HF_FAULT_COUNT]; /* calls that ended with this fault */
-  uint64_t recovered[HF_FAULT_COUNT];
-  uint64_t misfit[HF_MISFIT_COUNT];
-  uint64_t repair[HF_REPAIR_KIND_COUNT];
-  uint64_t asked[HF_CORRECTION_COUNT];
-  uint64_t corrected[HF_CORRECTION_COUNT];
-  uint64_t latency[HF_TALLY_LATENCIES];
-  uint64_t elsewhere; /* misfits whose place is not known */
 };
 
 struct hf_report_place {
@@ -36,7 +22,7 @@ struct hf_report_place {
 struct hf_report_tool {
   struct hf_str server;
   struct hf_str tool; /* absent: all */
-  struct hf_report_counts counts;
+  struct hf_counts counts;
   struct hf_report_place place[HF_REPORT_PLACES_MAX];
   size_t place_count;
 };
@@ -53,10 +39,10 @@ struct hf_report_data {
   int64_t since_ms; /* what was asked for */
   int64_t until_ms;
   int64_t first_hour; /* with a count; INT64_MAX: there is none */
-  struct hf_report_counts all;
+  struct hf_counts all;
   struct hf_report_tools tools;
   struct hf_report_tools servers;
-  struct hf_report_counts *bar; /* of `bar_hours` hours each, from `bar_first` on */
+  struct hf_counts *bar; /* of `bar_hours` hours each, from `bar_first` on */
   size_t bar_count;
   int64_t bar_first; /* hour, of local time a multiple of theirs */
   int64_t bar_hours;
@@ -66,7 +52,7 @@ struct hf_report_data {
   bool failed;  /* no memory */
 };
 
-/* Counts that are possible never pass 64 bits; those that are not must do no harm. */
+/* Counts that are possible never pass 64 bits; those that are not must do no harm: no sum passes UINT64_MAX. */
 static inline uint64_t hf_report_plus(uint64_t a, uint64_t b) {
   return a + b < a ? UINT64_MAX : a + b;
 }

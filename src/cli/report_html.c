@@ -184,7 +184,7 @@ static void write_items(struct hf_page *page, const char *title, struct item *it
     hf_page_put(page, "</dl></div>");
 }
 
-static void write_endings(struct hf_page *page, const struct hf_report_counts *counts) {
+static void write_endings(struct hf_page *page, const struct hf_counts *counts) {
   struct item ended[HF_FAULT_COUNT + HF_MISFIT_COUNT] = {{0}};
   struct item recovered[HF_FAULT_COUNT] = {{0}};
   for (int i = 1; i < HF_FAULT_COUNT; i++) {
@@ -197,7 +197,7 @@ static void write_endings(struct hf_page *page, const struct hf_report_counts *c
   write_items(page, "Calls that ended with", ended, HF_FAULT_COUNT + HF_MISFIT_COUNT);
 }
 
-static void write_remedies(struct hf_page *page, const struct hf_report_counts *counts) {
+static void write_remedies(struct hf_page *page, const struct hf_counts *counts) {
   const uint64_t renamed = hf_report_renamed(counts);
   struct item ways[] = {
       {"another attempt", counts->count[HF_COUNT_RETRIED]},
@@ -223,7 +223,7 @@ static void write_remedies(struct hf_page *page, const struct hf_report_counts *
   write_items(page, "Softened", stood_in, sizeof stood_in / sizeof stood_in[0]);
 }
 
-static void write_corrections(struct hf_page *page, const struct hf_report_counts *counts) {
+static void write_corrections(struct hf_page *page, const struct hf_counts *counts) {
   bool any = false;
   for (int i = 1; i < HF_CORRECTION_COUNT; i++) {
     if (counts->asked[i] == 0 && counts->corrected[i] == 0)
@@ -240,7 +240,7 @@ static void write_corrections(struct hf_page *page, const struct hf_report_count
     hf_page_put(page, "</dl></div>");
 }
 
-static void write_details(struct hf_page *page, const struct hf_report_counts *counts) {
+static void write_details(struct hf_page *page, const struct hf_counts *counts) {
   hf_page_put(page, "<section class=\"long\"><h2>In detail</h2><div class=\"two\">");
   write_remedies(page, counts);
   write_corrections(page, counts);
@@ -269,7 +269,7 @@ static void write_tokens(struct hf_page *page, const struct hf_report_data *data
 }
 
 static void write_facts(struct hf_page *page, const struct hf_report_tool *tool) {
-  const struct hf_report_counts *counts = &tool->counts;
+  const struct hf_counts *counts = &tool->counts;
   struct hf_report_numbers numbers;
   hf_report_numbers(counts, &numbers);
   hf_page_put(page, "<div class=\"facts\"><span><b>");

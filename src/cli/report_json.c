@@ -37,7 +37,7 @@ static void write_rate(struct hf_json_writer *w, const char *key, double rate) {
   write_number(w, key, rate, 6);
 }
 
-static void write_ends(struct hf_json_writer *w, const struct hf_report_counts *counts) {
+static void write_ends(struct hf_json_writer *w, const struct hf_counts *counts) {
   hf_json_write_key(w, "endedWell");
   hf_json_write_object(w);
   write_count(w, "first", counts->count[HF_COUNT_FIRST]);
@@ -69,7 +69,7 @@ static void write_classes(struct hf_json_writer *w, const struct hf_report_numbe
   hf_json_write_object_end(w);
 }
 
-static void write_faults(struct hf_json_writer *w, const struct hf_report_counts *counts) {
+static void write_faults(struct hf_json_writer *w, const struct hf_counts *counts) {
   hf_json_write_key(w, "faults");
   hf_json_write_object(w);
   for (int i = 1; i < HF_FAULT_COUNT; i++) {
@@ -84,7 +84,7 @@ static void write_faults(struct hf_json_writer *w, const struct hf_report_counts
   hf_json_write_object_end(w);
 }
 
-static void write_arguments(struct hf_json_writer *w, const struct hf_report_counts *counts) {
+static void write_arguments(struct hf_json_writer *w, const struct hf_counts *counts) {
   hf_json_write_key(w, "misfits");
   hf_json_write_object(w);
   for (int i = 1; i < HF_MISFIT_COUNT; i++)
@@ -111,7 +111,7 @@ static void write_arguments(struct hf_json_writer *w, const struct hf_report_cou
   hf_json_write_object_end(w);
 }
 
-static void write_latency(struct hf_json_writer *w, const struct hf_report_counts *counts) {
+static void write_latency(struct hf_json_writer *w, const struct hf_counts *counts) {
   hf_json_write_key(w, "latencyMs");
   hf_json_write_object(w);
   write_time(w, "mean", hf_report_mean_ms(counts));
@@ -121,7 +121,7 @@ static void write_latency(struct hf_json_writer *w, const struct hf_report_count
 }
 
 /* What is told of all calls, of a server's, and of a tool's alike. */
-static void write_block(struct hf_json_writer *w, const struct hf_report_counts *counts) {
+static void write_block(struct hf_json_writer *w, const struct hf_counts *counts) {
   struct hf_report_numbers numbers;
   hf_report_numbers(counts, &numbers);
   write_count(w, "calls", numbers.calls);

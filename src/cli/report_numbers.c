@@ -89,7 +89,7 @@ static void lose(struct hf_report_numbers *numbers, enum hf_report_class class, 
 }
 
 /* Tries that a later call made up for are misfits of arguments, or of names. */
-static void take_back_tries(struct hf_report_numbers *numbers, const struct hf_report_counts *counts) {
+static void take_back_tries(struct hf_report_numbers *numbers, const struct hf_counts *counts) {
   static const enum hf_report_class order[] = {HF_REPORT_SCHEMA, HF_REPORT_HALLUCINATED, HF_REPORT_BUSINESS};
   uint64_t tries = counts->count[HF_COUNT_UNDONE_TRIES];
   for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
@@ -100,11 +100,11 @@ static void take_back_tries(struct hf_report_numbers *numbers, const struct hf_r
   }
 }
 
-uint64_t hf_report_renamed(const struct hf_report_counts *counts) {
+uint64_t hf_report_renamed(const struct hf_counts *counts) {
   return smaller(counts->count[HF_COUNT_RENAMED], counts->count[HF_COUNT_REPAIRED]);
 }
 
-static void count_losses(struct hf_report_numbers *numbers, const struct hf_report_counts *counts) {
+static void count_losses(struct hf_report_numbers *numbers, const struct hf_counts *counts) {
   for (int i = 1; i < HF_FAULT_COUNT; i++) {
     const enum hf_report_class class = hf_report_class_of((enum hf_fault)i);
     if (i == HF_FAULT_CANCELLED)
@@ -126,7 +126,7 @@ static void count_losses(struct hf_report_numbers *numbers, const struct hf_repo
   }
 }
 
-void hf_report_numbers(const struct hf_report_counts *counts, struct hf_report_numbers *ret_numbers) {
+void hf_report_numbers(const struct hf_counts *counts, struct hf_report_numbers *ret_numbers) {
   static const enum hf_count ends_well[] = {HF_COUNT_FIRST,    HF_COUNT_RETRIED, HF_COUNT_FELL_BACK,
                                             HF_COUNT_REPAIRED, HF_COUNT_CACHED,  HF_COUNT_CHECKED};
   const uint64_t *count = counts->count;
@@ -155,23 +155,23 @@ double hf_report_chain(double rate, unsigned steps) {
   return all;
 }
 
-static uint64_t answered(const struct hf_report_counts *counts) {
+static uint64_t answered(const struct hf_counts *counts) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < HF_TALLY_LATENCIES; i++)
+  for (size_t i = 0; i < HF_COUNTS_LATENCIES; i++)
     sum = hf_report_plus(sum, counts->latency[i]);
   return sum;
 }
 
-int64_t hf_report_latency_ms(const struct hf_report_counts *counts, double share) {
+int64_t hf_report_latency_ms(const struct hf_counts *counts, double share) {
   const uint64_t all = answered(counts);
   if (all == 0)
     return -1;
   const double wanted = share * (double)all;
   double below = 0;
   int64_t from = 0;
-  for (size_t i = 0; i < HF_TALLY_LATENCIES - 1; i++) {
+  for (size_t i = 0; i < HF_COUNTS_LATENCIES - 1; i++) {
     const double here = (double)counts->latency[i];
-    const int64_t to = hf_tally_latency_ms[i];
+    const int64_t to = hf_counts_latency_ms[i];
     if (here > 0 && below + here >= wanted)
       return from + (int64_t)((double)(to - from) * (wanted - below) / here);
     below += here;
@@ -180,7 +180,7 @@ int64_t hf_report_latency_ms(const struct hf_report_counts *counts, double share
   return INT64_MAX;
 }
 
-int64_t hf_report_mean_ms(const struct hf_report_counts *counts) {
+int64_t hf_report_mean_ms(const struct hf_counts *counts) {
   const uint64_t calls = counts->count[HF_COUNT_CALLS];
   const uint64_t mean = calls ? counts->count[HF_COUNT_ELAPSED_MS] / calls : 0;
   return calls == 0 ? -1 : (int64_t)(mean < INT64_MAX ? mean : INT64_MAX);

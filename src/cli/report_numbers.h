@@ -43,18 +43,18 @@ struct hf_report_numbers {
   struct hf_report_losses all_lost;
 };
 
-void hf_report_numbers(const struct hf_report_counts *counts, struct hf_report_numbers *ret_numbers);
+void hf_report_numbers(const struct hf_counts *counts, struct hf_report_numbers *ret_numbers);
 
 /* Calls of another name than their tool's: no more than were repaired. */
-uint64_t hf_report_renamed(const struct hf_report_counts *counts);
+uint64_t hf_report_renamed(const struct hf_counts *counts);
 
 /* The probability that so many steps in a row end well; negative if the rate is. */
 double hf_report_chain(double rate, unsigned steps);
 
 /* The time within which this share (0 to 1) of the calls was answered, interpolated within its bucket; negative:
  * there are no calls; INT64_MAX: beyond the last bucket that has an end. */
-int64_t hf_report_latency_ms(const struct hf_report_counts *counts, double share);
-int64_t hf_report_mean_ms(const struct hf_report_counts *counts); /* negative: there are no calls */
+int64_t hf_report_latency_ms(const struct hf_counts *counts, double share);
+int64_t hf_report_mean_ms(const struct hf_counts *counts); /* negative: there are no calls */
 
 /* Hours that the counts come from: since the first one, but not before what was asked for; at least one. */
 double hf_report_hours(const struct hf_report_data *data);

@@ -143,7 +143,7 @@ static void print_list(FILE *to, size_t width, const char *name, struct listed *
     end_line(&lines);
 }
 
-static void print_faults(const struct hf_report_counts *counts, size_t width, FILE *to) {
+static void print_faults(const struct hf_counts *counts, size_t width, FILE *to) {
   struct listed ended[HF_FAULT_COUNT + HF_MISFIT_COUNT] = {{0}};
   struct listed recovered[HF_FAULT_COUNT] = {{0}};
   for (int i = 1; i < HF_FAULT_COUNT; i++) {
@@ -156,7 +156,7 @@ static void print_faults(const struct hf_report_counts *counts, size_t width, FI
   print_list(to, width, "got over", recovered, HF_FAULT_COUNT);
 }
 
-static void print_corrections(const struct hf_report_counts *counts, size_t width, FILE *to) {
+static void print_corrections(const struct hf_counts *counts, size_t width, FILE *to) {
   for (int i = 1; i < HF_CORRECTION_COUNT; i++) {
     if (counts->asked[i] == 0 && counts->corrected[i] == 0)
       continue;
@@ -169,7 +169,7 @@ static void print_corrections(const struct hf_report_counts *counts, size_t widt
   }
 }
 
-static void print_remedies(const struct hf_report_counts *counts, size_t width, FILE *to) {
+static void print_remedies(const struct hf_counts *counts, size_t width, FILE *to) {
   const uint64_t renamed = hf_report_renamed(counts);
   struct listed ways[] = {
       {"another attempt", counts->count[HF_COUNT_RETRIED]},

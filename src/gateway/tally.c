@@ -7,15 +7,12 @@
 
 #include <assert.h>
 
-enum { KEY_MAX = 512, NAME_MAX = 96, HOUR_MS = 60 * 60 * 1000 };
+enum { KEY_MAX = 512, HOUR_MS = 60 * 60 * 1000 };
 
 /* What surrounds the arguments of a call in what a model writes, and an error text that it reads: averages. */
 enum { FRAME_TOKENS = 12, ERROR_TOKENS = 60 };
 
 static const hf_time flush_every = HF_SECONDS(10);
-
-const int64_t hf_tally_latency_ms[HF_TALLY_LATENCIES] = {5,    25,    100,   250,   500,   1000,     2500,
-                                                         5000, 10000, 20000, 30000, 60000, INT64_MAX};
 
 struct place {
   char text[HF_TALLY_PLACE_LEN_MAX];
@@ -27,45 +24,10 @@ struct place {
 struct row {
   struct hf_str server; /* in the map's key */
   struct hf_str tool;
-  uint64_t counts[HF_COUNT_COUNT];
-  uint64_t faults[HF_FAULT_COUNT];
-  uint64_t recovered[HF_FAULT_COUNT]; /* went well, though this happened first */
-  uint64_t misfits[HF_MISFIT_COUNT];
-  uint64_t repairs[HF_REPAIR_KIND_COUNT];
-  uint64_t asked[HF_CORRECTION_COUNT];
-  uint64_t corrected[HF_CORRECTION_COUNT];
-  uint64_t latency[HF_TALLY_LATENCIES];
+  struct hf_counts counts;
   struct place places[HF_TALLY_PLACES_MAX];
   size_t place_count;
-  uint64_t elsewhere;
 };
-
-const char *hf_count_name(enum hf_count count) {
-  static const char *const names[HF_COUNT_COUNT] = {
-#define HF_COUNT_NAME(name, text) text,
-      HF_COUNT_LIST(HF_COUNT_NAME)
-#undef HF_COUNT_NAME
-  };
-  return names[count];
-}
-
-const char *hf_misfit_name(enum hf_misfit_kind misfit) {
-  static const char *const names[HF_MISFIT_COUNT] = {
-#define HF_MISFIT_NAME(name, text) text,
-      HF_MISFIT_LIST(HF_MISFIT_NAME)
-#undef HF_MISFIT_NAME
-  };
-  return names[misfit];
-}
-
-const char *hf_correction_name(enum hf_correction correction) {
-  static const char *const names[HF_CORRECTION_COUNT] = {
-#define HF_CORRECTION_NAME(name, text) text,
-      HF_CORRECTION_LIST(HF_CORRECTION_NAME)
-#undef HF_CORRECTION_NAME
-  };
-  return names[correction];
-}
 
 static void on_flush(struct hf_timer *timer) {
   hf_tally_flush(HF_CONTAINER_OF(timer, struct hf_tally, flush));
@@ -148,7 +110,7 @@ static void count_place(struct row *row, struct hf_str pointer) {
     }
   }
   if (row->place_count == HF_TALLY_PLACES_MAX) {
-    row->elsewhere++;
+    row->counts.elsewhere++;
     return;
   }
   struct place *place = &row->places[row->place_count++];
@@ -182,34 +144,34 @@ static uint64_t failure_tokens(const struct hf_tally_call *call) {
 
 static void count_good(struct row *row, const struct hf_tally_call *call) {
   const enum hf_count end = good_end(call);
-  row->counts[end]++;
-  row->counts[HF_COUNT_RENAMED] += end == HF_COUNT_REPAIRED && call->renamed;
+  row->counts.count[end]++;
+  row->counts.count[HF_COUNT_RENAMED] += end == HF_COUNT_REPAIRED && call->renamed;
   if (end != HF_COUNT_CACHED)
-    row->recovered[call->first_fault]++;
+    row->counts.recovered[call->first_fault]++;
   if (call->notes->misfit != HF_MISFIT_NONE)
-    row->counts[HF_COUNT_WARNED]++;
+    row->counts.count[HF_COUNT_WARNED]++;
   if (end == HF_COUNT_RETRIED || end == HF_COUNT_FELL_BACK || end == HF_COUNT_REPAIRED)
-    row->counts[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
+    row->counts.count[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
 }
 
 static void count_bad(struct row *row, const struct hf_tally_call *call) {
   const struct hf_outcome *outcome = call->outcome;
   const enum hf_misfit_kind misfit = call->notes->misfit;
   if (outcome->end == HF_CALL_END_CHECKED)
-    row->counts[HF_COUNT_CHECKED]++;
+    row->counts.count[HF_COUNT_CHECKED]++;
   else if (misfit != HF_MISFIT_NONE)
-    row->misfits[misfit]++;
+    row->counts.misfit[misfit]++;
   else
-    row->faults[outcome->fault]++;
-  row->counts[HF_COUNT_STALE] += outcome->source == HF_SOURCE_CACHE;
-  row->counts[HF_COUNT_DEFAULTED] += outcome->source == HF_SOURCE_DEGRADED;
-  row->counts[HF_COUNT_MAYBE] += call->unsafe && outcome->executed == HF_EXECUTED_MAYBE;
+    row->counts.ended[outcome->fault]++;
+  row->counts.count[HF_COUNT_STALE] += outcome->source == HF_SOURCE_CACHE;
+  row->counts.count[HF_COUNT_DEFAULTED] += outcome->source == HF_SOURCE_DEGRADED;
+  row->counts.count[HF_COUNT_MAYBE] += call->unsafe && outcome->executed == HF_EXECUTED_MAYBE;
   if (outcome->fault == HF_FAULT_CANCELLED)
     return;
   if (outcome->source == HF_SOURCE_LIVE && outcome->end != HF_CALL_END_CHECKED)
-    row->counts[HF_COUNT_TOKENS_FAILED] += failure_tokens(call);
+    row->counts.count[HF_COUNT_TOKENS_FAILED] += failure_tokens(call);
   else
-    row->counts[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
+    row->counts.count[HF_COUNT_TOKENS_SAVED] += FRAME_TOKENS + ERROR_TOKENS + call->arguments_tokens;
 }
 
 static void count_notes(struct row *row, const struct hf_tally_call *call) {
@@ -217,22 +179,22 @@ static void count_notes(struct row *row, const struct hf_tally_call *call) {
   if (notes->misfit != HF_MISFIT_NONE)
     count_place(row, notes->pointer);
   for (unsigned i = 0; call->repairs && i < call->repairs->count; i++)
-    row->repairs[call->repairs->item[i].kind]++;
-  row->asked[notes->asked]++;
-  row->asked[notes->tried]++;
-  row->corrected[notes->corrected]++;
-  row->counts[HF_COUNT_STOPPED] += notes->stopped;
-  row->counts[HF_COUNT_UNDONE_TRIES] += notes->undone_tries;
-  row->counts[HF_COUNT_TOKENS_FEEDBACK] += notes->feedback_tokens;
+    row->counts.repair[call->repairs->item[i].kind]++;
+  row->counts.asked[notes->asked]++;
+  row->counts.asked[notes->tried]++;
+  row->counts.corrected[notes->corrected]++;
+  row->counts.count[HF_COUNT_STOPPED] += notes->stopped;
+  row->counts.count[HF_COUNT_UNDONE_TRIES] += notes->undone_tries;
+  row->counts.count[HF_COUNT_TOKENS_FEEDBACK] += notes->feedback_tokens;
 }
 
 static void count_time(struct row *row, hf_time elapsed) {
   const int64_t ms = elapsed / HF_MS(1);
   size_t i = 0;
-  while (i < HF_TALLY_LATENCIES - 1 && ms > hf_tally_latency_ms[i])
+  while (i < HF_COUNTS_LATENCIES - 1 && ms > hf_counts_latency_ms[i])
     i++;
-  row->latency[i]++;
-  row->counts[HF_COUNT_ELAPSED_MS] += (uint64_t)(ms > 0 ? ms : 0);
+  row->counts.latency[i]++;
+  row->counts.count[HF_COUNT_ELAPSED_MS] += (uint64_t)(ms > 0 ? ms : 0);
 }
 
 void hf_tally_count(struct hf_tally *tally, const struct hf_tally_call *call) {
@@ -246,69 +208,16 @@ void hf_tally_count(struct hf_tally *tally, const struct hf_tally_call *call) {
   struct row *row = find_row(tally, call->server, call->tool);
   if (!row)
     return;
-  row->counts[HF_COUNT_CALLS]++;
-  row->counts[HF_COUNT_ATTEMPTS] += call->outcome->attempts;
+  row->counts.count[HF_COUNT_CALLS]++;
+  row->counts.count[HF_COUNT_ATTEMPTS] += call->outcome->attempts;
   if (call->outcome->fault == HF_FAULT_NONE)
     count_good(row, call);
   else
     count_bad(row, call);
   count_notes(row, call);
   count_time(row, call->outcome->elapsed);
-  row->counts[HF_COUNT_LETTERS] += call->outcome->letter == HF_LETTER_WRITTEN;
-  row->counts[HF_COUNT_LETTERS_LOST] += call->outcome->letter == HF_LETTER_FAILED;
-}
-
-static void write_count(struct hf_json_writer *w, const char *group, struct hf_str name, uint64_t count) {
-  char key[NAME_MAX];
-  struct hf_buf text = {.data = key, .cap = sizeof key, .max = sizeof key};
-  if (count == 0 || hf_buf_append_str(&text, hf_str_from(group)) < 0 || hf_buf_append_str(&text, name) < 0)
-    return;
-  hf_json_write_key_str(w, hf_buf_str(&text));
-  hf_json_write_int(w, count < INT64_MAX ? (int64_t)count : INT64_MAX);
-}
-
-static const char *fault_name(int at) {
-  return hf_fault_name((enum hf_fault)at);
-}
-
-static const char *misfit_name(int at) {
-  return hf_misfit_name((enum hf_misfit_kind)at);
-}
-
-static const char *repair_name(int at) {
-  return hf_repair_name((enum hf_repair_kind)at);
-}
-
-static const char *correction_name(int at) {
-  return hf_correction_name((enum hf_correction)at);
-}
-
-static const char *count_name(int at) {
-  return hf_count_name((enum hf_count)at);
-}
-
-static const struct {
-  const char *prefix;
-  size_t offset;
-  int first; /* "none" is nothing to tell */
-  int count;
-  const char *(*name)(int at);
-} groups[] = {
-    {"", offsetof(struct row, counts), 0, HF_COUNT_COUNT, count_name},
-    {"fault.", offsetof(struct row, faults), 1, HF_FAULT_COUNT, fault_name},
-    {"recovered.", offsetof(struct row, recovered), 1, HF_FAULT_COUNT, fault_name},
-    {"misfit.", offsetof(struct row, misfits), 1, HF_MISFIT_COUNT, misfit_name},
-    {"repair.", offsetof(struct row, repairs), 0, HF_REPAIR_KIND_COUNT, repair_name},
-    {"asked.", offsetof(struct row, asked), 1, HF_CORRECTION_COUNT, correction_name},
-    {"corrected.", offsetof(struct row, corrected), 1, HF_CORRECTION_COUNT, correction_name},
-};
-
-static void write_latency(const struct row *row, struct hf_json_writer *w) {
-  for (size_t i = 0; i < HF_TALLY_LATENCIES - 1; i++) {
-    char digits[HF_DECIMAL_MAX];
-    write_count(w, "latency.", hf_str_decimal((uint64_t)hf_tally_latency_ms[i], digits), row->latency[i]);
-  }
-  write_count(w, "latency.", HF_STR("more"), row->latency[HF_TALLY_LATENCIES - 1]);
+  row->counts.count[HF_COUNT_LETTERS] += call->outcome->letter == HF_LETTER_WRITTEN;
+  row->counts.count[HF_COUNT_LETTERS_LOST] += call->outcome->letter == HF_LETTER_FAILED;
 }
 
 static void write_row(const struct row *row, int64_t hour, struct hf_json_writer *w) {
@@ -318,15 +227,10 @@ static void write_row(const struct row *row, int64_t hour, struct hf_json_writer
   hf_json_write_member_str(w, "tool", row->tool);
   hf_json_write_key(w, "counts");
   hf_json_write_object(w);
-  for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
-    const uint64_t *counts = (const uint64_t *)(const void *)((const char *)row + groups[g].offset);
-    for (int i = groups[g].first; i < groups[g].count; i++)
-      write_count(w, groups[g].prefix, hf_str_from(groups[g].name(i)), counts[i]);
-  }
-  write_latency(row, w);
+  hf_counts_write(&row->counts, w);
   for (size_t i = 0; i < row->place_count; i++)
-    write_count(w, "at.", (struct hf_str){row->places[i].text, row->places[i].len}, row->places[i].count);
-  write_count(w, "elsewhere", HF_STR(""), row->elsewhere);
+    hf_counts_write_one(w, HF_STR(HF_COUNTS_PLACE), (struct hf_str){row->places[i].text, row->places[i].len},
+                        row->places[i].count);
   hf_json_write_object_end(w);
   hf_json_write_object_end(w);
 }

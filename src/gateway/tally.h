@@ -9,76 +9,13 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "gateway/counts.h"
 #include "gateway/loop.h"
 #include "gateway/store.h"
 #include "policy/call.h"
 #include "schema/repair.h"
 
 #include <stdint.h>
-
-/* Each call is exactly one of those with a dash, or has one fault or misfit. name, spelling in the store */
-#define HF_COUNT_LIST(X)                                                                                               \
-  X(CALLS, "calls")                 /* of tools, answered or cancelled; no checks and no replays */                    \
-  X(FIRST, "first")                 /* - went well at the first attempt, as they came */                               \
-  X(RETRIED, "retried")             /* - at a later attempt */                                                         \
-  X(FELL_BACK, "fell_back")         /* - at another provider */                                                        \
-  X(REPAIRED, "repaired")           /* - with arguments that the gateway put right, or had put right */                \
-  X(RENAMED, "renamed")             /* of these, such whose tool was called by another name */                         \
-  X(CACHED, "cached")               /* - without being sent: from the cache, the record of a key, or an equal call */  \
-  X(CHECKED, "checked")             /* - as a status check says, though the answer was lost */                         \
-  X(ATTEMPTS, "attempts")           /* that were started, of all calls */                                              \
-  X(STALE, "stale")                 /* failed, and an earlier answer stood in */                                       \
-  X(DEFAULTED, "defaulted")         /* failed, and the configured default stood in */                                  \
-  X(MAYBE, "maybe")                 /* failed, of unsafe tools, and nobody knows whether it ran */                     \
-  X(LETTERS, "letters")             /* dead letters */                                                                 \
-  X(LETTERS_LOST, "letters_lost")   /* that could not be written */                                                    \
-  X(WARNED, "warned")               /* went well though something did not fit its schema */                            \
-  X(STOPPED, "stopped")             /* told to stop and ask: correction did not help */                                \
-  X(UNDONE_TRIES, "undone_tries")   /* misfits that a later call of the model put right */                             \
-  X(ELAPSED_MS, "elapsed_ms")       /* from call to answer, all together */                                            \
-  X(TOKENS_FAILED, "tokens_failed") /* what models wrote and read of calls that failed */                              \
-  X(TOKENS_FEEDBACK, "tokens_feedback") /* of that, what they read of feedback */                                      \
-  X(TOKENS_SAVED, "tokens_saved")       /* what they would have written and read of failures that they never saw */
-
-enum hf_count {
-#define HF_COUNT_ENUM(name, text) HF_COUNT_##name,
-  HF_COUNT_LIST(HF_COUNT_ENUM)
-#undef HF_COUNT_ENUM
-      HF_COUNT_COUNT
-};
-
-/* Why a call was refused before it was sent, or its result was. name, spelling in the store ("misfit.schema") */
-#define HF_MISFIT_LIST(X)                                                                                              \
-  X(NONE, "none")                                                                                                      \
-  X(ARGUMENTS, "schema")     /* they don't fit */                                                                      \
-  X(PARAMETER, "parameter")  /* all that is wrong is that they have members that don't exist */                        \
-  X(TOOL, "tool")            /* there is no such tool */                                                               \
-  X(LIMIT, "limit")          /* too large, too deep */                                                                 \
-  X(RESULT, "result")        /* the result doesn't fit its outputSchema */                                             \
-  X(EXPECTATION, "expected") /* the result is not what `expect` wants */
-
-enum hf_misfit_kind {
-#define HF_MISFIT_ENUM(name, text) HF_MISFIT_##name,
-  HF_MISFIT_LIST(HF_MISFIT_ENUM)
-#undef HF_MISFIT_ENUM
-      HF_MISFIT_COUNT
-};
-
-/* Ways to have a call put right. name, spelling in the store ("asked.feedback", "corrected.feedback") */
-#define HF_CORRECTION_LIST(X)                                                                                          \
-  X(NONE, "none")                                                                                                      \
-  X(FEEDBACK, "feedback") /* the answer said what is wrong */                                                          \
-  X(ANCHORED, "anchored") /* in another way, because the model did the same again */                                   \
-  X(CLIENT, "client")     /* the caller's own model was asked in between */                                            \
-  X(MODEL, "model")       /* a configured model was */                                                                 \
-  X(HINT, "hint")         /* advice behind a business error */
-
-enum hf_correction {
-#define HF_CORRECTION_ENUM(name, text) HF_CORRECTION_##name,
-  HF_CORRECTION_LIST(HF_CORRECTION_ENUM)
-#undef HF_CORRECTION_ENUM
-      HF_CORRECTION_COUNT
-};
 
 /* What the stages of a call have to say for its count: zero says nothing. It is in the exchange (`notes`); whoever
  * knows something sets it before the outcome is recorded, which counts it once. What was repaired the exchange knows
@@ -116,10 +53,6 @@ enum {
   HF_TALLY_FLUSH_BYTES_MAX = 4 << 20, /* of the text that is handed to the store */
 };
 
-/* Upper bounds of the latency buckets in ms ("latency.250"); the last one has none ("latency.more"). */
-enum { HF_TALLY_LATENCIES = 13 };
-extern const int64_t hf_tally_latency_ms[HF_TALLY_LATENCIES];
-
 struct hf_tally {
   struct hf_loop *loop;   /* borrowed */
   struct hf_store *store; /* borrowed; NULL: nothing is counted */
@@ -139,10 +72,5 @@ void hf_tally_count(struct hf_tally *tally, const struct hf_tally_call *call);
 
 /* Hands what is there to the store. What that refuses stays, to be handed over later. */
 void hf_tally_flush(struct hf_tally *tally);
-
-/* Spellings in the store, without what stands before the point. */
-const char *hf_count_name(enum hf_count count);
-const char *hf_misfit_name(enum hf_misfit_kind misfit);
-const char *hf_correction_name(enum hf_correction correction);
 
 #endif

@@ -197,7 +197,7 @@ static void report__latencies_are_interpolated(void **state) {
   load(&reported,
        "[" ROW(499990, "s", "t",
                "\"calls\":100,\"elapsed_ms\":30000,\"latency.100\":80,\"latency.250\":10,\"latency.more\":10") "]");
-  const struct hf_report_counts *all = &reported.data.all;
+  const struct hf_counts *all = &reported.data.all;
   assert_int_equal(hf_report_latency_ms(all, 0.4), 62); /* half of the bucket from 25 to 100 ms */
   assert_int_equal(hf_report_latency_ms(all, 0.85), 175);
   assert_true(hf_report_latency_ms(all, 0.95) == INT64_MAX);
