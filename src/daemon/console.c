@@ -168,6 +168,7 @@ static int run_status(struct hf_console_ask *ask, const struct question *q) {
   return r;
 }
 
+/* Who asks where it is means to read it: what is counted and not there yet is handed over first. */
 static int run_store(struct hf_console_ask *ask, const struct question *q) {
   (void)q;
   struct hf_gateway *gateway = ask->console->gateway;
