@@ -2,10 +2,7 @@
 #ifndef HF_CLI_REPORT_ADVICE_H
 #define HF_CLI_REPORT_ADVICE_H
 
-#include "base/buf.h"
 #include "cli/report_data.h"
-
-enum { HF_REPORT_ADVICE_MAX = 1024 };
 
 struct hf_report_advice {
   const char *id;   /* a constant word for programs: "late"; NULL: nothing is worth it */

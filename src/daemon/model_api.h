@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "gateway/settings.h"
 
-enum { HF_MODEL_ANSWER_MAX = 1 << 20, HF_MODEL_TEXT_MAX = 128 << 10, HF_MODEL_HEADERS_MAX = 4 };
+enum { HF_MODEL_ANSWER_MAX = 1 << 20, HF_MODEL_TEXT_MAX = 128 << 10 };
 
 /* Appends where to post, with a NUL behind it that does not count: the configured URL, and behind one that does not
  * name the operation its path in this API. Returns 0 or the buffer's error. */

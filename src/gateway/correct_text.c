@@ -24,6 +24,7 @@ static void print_name(struct hf_printer *p, const struct hf_correct_words *word
     p->error = hf_feedback_quote(words->name, NAME_SHOWN_MAX, p->buf);
 }
 
+/* One line for each try but the last, if there are any. */
 static void print_history(struct hf_printer *p, const struct hf_correction_view *view) {
   if (view->try_count < 2)
     return;
@@ -36,12 +37,6 @@ static void print_history(struct hf_printer *p, const struct hf_correction_view 
       hf_print(p, " (%u times)", try->times);
     hf_print(p, "\n");
   }
-}
-
-int hf_correct_history(const struct hf_correction_view *view, struct hf_buf *out) {
-  struct hf_printer p = {.buf = out};
-  print_history(&p, view);
-  return p.error;
 }
 
 static void print_stop(struct hf_printer *p, const struct hf_correct_words *words,

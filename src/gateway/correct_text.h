@@ -19,9 +19,6 @@ struct hf_correct_words {
 /* Appends the whole text of a refusal. Returns 0 or the buffer's error. */
 int hf_correct_text(const struct hf_correct_words *words, const struct hf_correction_view *view, struct hf_buf *out);
 
-/* Appends one line for each try but the last, if there are any. */
-int hf_correct_history(const struct hf_correction_view *view, struct hf_buf *out);
-
 /* Writes the tries as the steps of a letter: an array of {"atMs", "what", "times", "why"}. */
 void hf_correct_steps(const struct hf_correction_view *view, struct hf_json_writer *w);
 

@@ -51,7 +51,6 @@ struct hf_trace_step {
   uint8_t executed;
   uint8_t breaker; /* of provider and tool, a half byte each, or HF_TRACE_NO_BREAKER */
   uint8_t detail;
-  uint8_t spare;
 };
 
 /* A copied text, cut to what there was room for. */
