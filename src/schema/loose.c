@@ -4,7 +4,11 @@
 #include "json/canonical.h"
 #include "json/value.h"
 
-enum { ENCODED_MAX = 3 /* strings within strings */, TAG_MAX = 40 };
+enum {
+  ENCODED_MAX = 3, /* strings within strings */
+  REPEATED_MAX = 16,
+  TAG_MAX = 40,
+};
 
 /* A text that may hold more than the value. */
 struct reading {
@@ -128,6 +132,8 @@ static int read_next(struct reading *r) {
   int err = hf_literal_value(&r->l);
   if (err < 0 || r->values++ == 0)
     return err;
+  if (r->values > REPEATED_MAX)
+    return refuse(&r->l, "a value that is said too often ends");
   r->l.how |= HF_LOOSE_REPEATED;
   if (same_value(hf_buf_str(&r->value), hf_buf_str(&r->next)))
     return 0;

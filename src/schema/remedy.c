@@ -14,6 +14,8 @@ enum {
   LENIENT = HF_LOOSE_FENCE | HF_LOOSE_QUOTES | HF_LOOSE_PYTHON | HF_LOOSE_TRAILING_COMMA | HF_LOOSE_COMMENT |
             HF_LOOSE_BARE_KEY | HF_LOOSE_ENCODED_TWICE | HF_LOOSE_CONTROL | HF_LOOSE_NUMBER,
   INTEGER_BIT = 1 << 7, /* beside a bit per enum hf_json_type */
+  READ_STEP_BYTES = 8,  /* of a text that is read in one step */
+  SPLIT_STEP_BYTES = 4, /* … or split in parts */
 };
 
 /* The error that is looked at, and its value. */
@@ -34,6 +36,10 @@ void hf_remedies_add(struct hf_remedies *remedies, const struct hf_remedy *remed
     remedies->item[remedies->count++] = *remedy;
   else
     remedies->more = true;
+}
+
+static void spend(const struct hf_unfit *unfit, size_t steps) {
+  *unfit->left -= steps < *unfit->left ? (uint32_t)steps : *unfit->left;
 }
 
 static int lower(int c) {
@@ -164,6 +170,7 @@ static int read_container(const struct look *look, unsigned wanted) {
   struct hf_buf value;
   hf_buf_init(&value, 2 * look->text.len + 64);
   unsigned how;
+  spend(look->unfit, look->text.len / READ_STEP_BYTES);
   int r = hf_loose_read(look->text, &value, &how, NULL);
   bool found = r == 0 && (value.data[0] == '{' || value.data[0] == '[');
   unsigned bit = found ? 1U << (value.data[0] == '{' ? HF_JSON_OBJECT : HF_JSON_ARRAY) : 0;
@@ -188,7 +195,7 @@ static const char *const separators[SEPARATORS][SPELLINGS] = {
 /* The length of the separator that `text` starts with, or 0. */
 static size_t separator_length(struct hf_str text, const char *const *spellings) {
   for (size_t i = 0; i < SPELLINGS && spellings[i]; i++)
-    if (hf_str_starts(text, hf_str_from(spellings[i])))
+    if (text.len > 0 && *text.ptr == *spellings[i] && hf_str_starts(text, hf_str_from(spellings[i])))
       return strlen(spellings[i]);
   return 0;
 }
@@ -215,6 +222,7 @@ static struct hf_str longest_part(struct hf_str text, const char *const *spellin
 /* How else a list in one text may be meant: if a part of it could be an element, the whole is none for certain. One
  * part is enough, and fits however many are allowed. */
 static int add_decoy(const struct look *look, const char *const *spellings) {
+  spend(look->unfit, look->text.len / SPLIT_STEP_BYTES);
   struct hf_str part = longest_part(look->text, spellings);
   if (!part.ptr)
     return 0;
@@ -233,11 +241,13 @@ static int add_decoy(const struct look *look, const char *const *spellings) {
   return 0;
 }
 
-/* A text that starts like a value, or that says that there is none, is no element. */
+/* A text that starts like a value, or that says that there is none, is no element, and a very long one is not looked
+ * through. */
 static bool is_element(struct hf_str text) {
   struct hf_str trimmed = hf_str_trim(text);
-  return trimmed.len > 0 && !strchr("[{(<`\"'", trimmed.ptr[0]) && !hf_str_equal_nocase(trimmed, HF_STR("null")) &&
-         !hf_str_equal_nocase(trimmed, HF_STR("none")) && !hf_str_equal_nocase(trimmed, HF_STR("undefined"));
+  return trimmed.len > 0 && text.len <= HF_REPAIR_ELEMENT_MAX && !strchr("[{(<`\"'", trimmed.ptr[0]) &&
+         !hf_str_equal_nocase(trimmed, HF_STR("null")) && !hf_str_equal_nocase(trimmed, HF_STR("none")) &&
+         !hf_str_equal_nocase(trimmed, HF_STR("undefined"));
 }
 
 static int wrap(const struct look *look) {
@@ -342,6 +352,7 @@ static int mend_enum(const struct look *look) {
   if (hf_json_type(look->unfit->doc, look->error->value) != HF_JSON_STRING)
     return 0;
   struct choices choices = {.doc = at->doc};
+  spend(look->unfit, at->doc->nodes[at->keyword].count);
   uint32_t choice;
   struct hf_json_iter iter = hf_json_iter(at->doc, at->keyword);
   if (look->error->keyword == HF_KEYWORD_CONST)
@@ -380,11 +391,13 @@ static void rename_to(const struct look *look, struct hf_str name, struct hf_str
   const struct hf_unfit *m = look->unfit;
   struct hf_str said;
   uint32_t key = HF_JSON_NONE, properties, other;
+  spend(m, m->doc->nodes[look->error->value].count);
   if (hf_json_type(m->doc, look->error->value) != HF_JSON_OBJECT ||
       count_named(m->doc, look->error->value, name, true, m->arena, &key) != 1 ||
       hf_json_string(m->doc, key, m->arena, &said) < 0 || hf_str_equal(said, name) ||
       hf_schema_declares(look->error->at.doc, said, false, m->arena) > 0)
     return;
+  spend(m, look->error->at.doc->count);
   if (member_of(look, "properties", &properties) &&
       count_named(look->error->at.doc, properties, name, true, m->arena, &other) > 1)
     return;
@@ -410,6 +423,7 @@ static int mend_key(const struct look *look) {
   int r = hf_json_string(m->doc, look->error->key, m->arena, &said);
   if (r < 0 || !member_of(look, "properties", &properties))
     return r;
+  spend(m, look->error->at.doc->nodes[properties].count);
   if (count_named(look->error->at.doc, properties, said, true, m->arena, &target) == 1)
     r = hf_json_string(look->error->at.doc, target, m->arena, &name);
   else
@@ -565,6 +579,9 @@ static int find_branches(const struct hf_unfit *unfit, unsigned parent, struct h
 
 static int find(const struct hf_unfit *unfit, unsigned index, struct hf_remedies *out) {
   const struct hf_schema_error *error = &unfit->errors->item[index];
+  if (*unfit->left == 0)
+    return HF_ERR_LIMIT;
+  spend(unfit, 1);
   if (error->keyword == HF_KEYWORD_ANY_OF || error->keyword == HF_KEYWORD_ONE_OF)
     return find_branches(unfit, index, out);
   struct look look = {.unfit = unfit, .error = error, .out = out};

@@ -31,9 +31,11 @@ struct hf_unfit {
   const struct hf_json_doc *schema;
   struct hf_str tool;
   struct hf_arena *arena; /* of texts in remedies */
+  uint32_t *left;         /* steps that looking for remedies may take */
 };
 
-/* Finds the remedies of an error at its place, none if there are none. Returns 0 or HF_ERR_NOMEM. */
+/* Finds the remedies of an error at its place, none if there are none. Returns 0, HF_ERR_LIMIT if there are no steps
+ * left, or HF_ERR_NOMEM. */
 int hf_remedies_find(const struct hf_unfit *unfit, unsigned error, struct hf_remedies *ret_remedies);
 
 /* Adds one, unless the same is there. */

@@ -17,7 +17,7 @@
 enum {
   SCRATCH_MAX = 16 << 20,              /* of texts and remedies of one search */
   TRIED_BYTES_MAX = 1 << 20,           /* of all texts that are tried, so that large ones are tried less often */
-  STEPS_MAX = 2 * HF_SCHEMA_STEPS_MAX, /* of all runs together: what 10 ms allow */
+  STEPS_MAX = 2 * HF_SCHEMA_STEPS_MAX, /* of all runs and searches for remedies together: what 10 ms allow */
   SLACK = 4096,
 };
 
@@ -229,7 +229,8 @@ static bool has_hope(const struct attempt *attempt, const struct plan *plan, uin
 
 /* Returns 1; 0 if some error has no remedy. */
 static int make_plan(struct search *s, const struct attempt *attempt, struct plan *plan) {
-  struct hf_unfit unfit = {&attempt->doc, &attempt->errors, hf_schema_doc(s->schema), s->tool, &s->arena};
+  uint32_t left = s->steps < STEPS_MAX ? STEPS_MAX - s->steps : 0;
+  struct hf_unfit unfit = {&attempt->doc, &attempt->errors, hf_schema_doc(s->schema), s->tool, &s->arena, &left};
   struct hf_remedies *some = scratch(s, sizeof *some);
   if (!some)
     return HF_ERR_NOMEM;
@@ -241,6 +242,7 @@ static int make_plan(struct search *s, const struct attempt *attempt, struct pla
     if (attempt->errors.item[i].parent >= 0)
       continue;
     int r = hf_remedies_find(&unfit, i, some);
+    s->steps = STEPS_MAX - left;
     if (r < 0)
       return r;
     if (wrapped)

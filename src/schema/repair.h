@@ -28,7 +28,12 @@ enum hf_repair_kind {
       HF_REPAIR_KIND_COUNT
 };
 
-enum { HF_REPAIRS_MAX = 32, HF_REPAIR_SHOWN_MAX = 120, HF_REPAIR_TRIES_MAX = 256 };
+enum {
+  HF_REPAIRS_MAX = 32,
+  HF_REPAIR_SHOWN_MAX = 120,
+  HF_REPAIR_TRIES_MAX = 256,
+  HF_REPAIR_ELEMENT_MAX = 64 << 10, /* bytes of a text that is put into an array */
+};
 
 struct hf_repair {
   enum hf_repair_kind kind;

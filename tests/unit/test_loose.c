@@ -273,6 +273,18 @@ static void loose__has_limits(void **state) {
   hf_buf_deinit(&small);
 }
 
+static void loose__reads_a_value_that_is_said_so_often_and_no_more(void **state) {
+  (void)state;
+  char text[2 * 18 + 1];
+  for (size_t i = 0; i < sizeof text - 1; i += 2)
+    memcpy(text + i, "[]", 3);
+  assert_refused(text, HF_ERR_SYNTAX);
+  text[2 * 17] = '\0';
+  assert_refused(text, HF_ERR_SYNTAX);
+  text[2 * 16] = '\0';
+  assert_read(text, "[]", HF_LOOSE_REPEATED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loose__leaves_json_as_it_is),
@@ -291,6 +303,7 @@ int main(void) {
       cmocka_unit_test(loose__refuses_what_could_be_read_in_two_ways),
       cmocka_unit_test(loose__refuses_bytes_that_are_no_utf8),
       cmocka_unit_test(loose__has_limits),
+      cmocka_unit_test(loose__reads_a_value_that_is_said_so_often_and_no_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

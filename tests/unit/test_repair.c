@@ -572,6 +572,52 @@ static void repair__takes_so_many_steps_and_no_more(void **state) {
   }
 }
 
+/* Searching large objects for the names of members counts as well. */
+static void repair__looks_at_so_many_members_and_no_more(void **state) {
+  (void)state;
+  enum { MEMBERS = 30000, FEW = 5, MANY = 40 };
+  struct hf_buf raw;
+  hf_buf_init(&raw, 1 << 20);
+  append(&raw, "{\"0\":0");
+  for (int i = 1; i < MEMBERS; i++)
+    assert_int_equal(hf_buf_printf(&raw, ",\"%d\":0", i), 0);
+  append(&raw, "}");
+  assert_int_equal(hf_buf_append(&raw, "", 1), 0);
+  for (int needed = FEW; needed <= MANY; needed += MANY - FEW) {
+    struct hf_buf schema;
+    hf_buf_init(&schema, 1 << 16);
+    append(&schema, "{\"required\":[\"n\"");
+    for (int i = 1; i < needed; i++)
+      assert_int_equal(hf_buf_printf(&schema, ",\"n%d\"", i), 0);
+    append(&schema, "]}");
+    assert_int_equal(hf_buf_append(&schema, "", 1), 0);
+    struct bench b;
+    set_up(&b, schema.data);
+    assert_int_equal(repair(&b, raw.data), needed == FEW ? HF_ERR_INVALID : HF_ERR_LIMIT);
+    tear_down(&b);
+    hf_buf_deinit(&schema);
+  }
+  hf_buf_deinit(&raw);
+}
+
+static void repair__puts_texts_of_so_many_bytes_into_an_array(void **state) {
+  (void)state;
+  for (size_t extra = 0; extra < 2; extra++) {
+    struct hf_buf raw;
+    hf_buf_init(&raw, 1 << 20);
+    append(&raw, "{\"l\":\"");
+    for (size_t i = 0; i < HF_REPAIR_ELEMENT_MAX + extra; i++)
+      append(&raw, "x");
+    append(&raw, "\"}");
+    assert_int_equal(hf_buf_append(&raw, "", 1), 0);
+    struct bench b;
+    set_up(&b, OBJECT("\"l\":{\"type\":\"array\"}"));
+    assert_int_equal(repair(&b, raw.data), extra ? HF_ERR_INVALID : 0);
+    tear_down(&b);
+    hf_buf_deinit(&raw);
+  }
+}
+
 static void repair__reads_so_much_and_no_more(void **state) {
   (void)state;
   static const size_t lengths[] = {OUT_MAX / 4, OUT_MAX / 8 * 5, OUT_MAX};
@@ -622,6 +668,8 @@ int main(void) {
       cmocka_unit_test(repair__makes_so_many_tries_and_no_more),
       cmocka_unit_test(repair__is_not_certain_where_branches_are_not_known),
       cmocka_unit_test(repair__takes_so_many_steps_and_no_more),
+      cmocka_unit_test(repair__looks_at_so_many_members_and_no_more),
+      cmocka_unit_test(repair__puts_texts_of_so_many_bytes_into_an_array),
       cmocka_unit_test(repair__reads_so_much_and_no_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
