@@ -7,7 +7,6 @@
 #include "gateway/correct.h"
 #include "gateway/feedback.h"
 #include "gateway/gateway.h"
-#include "gateway/pipeline.h"
 #include "mcp/compose.h"
 
 enum { NOTE_MAX = 2 * HF_ADVICE_BYTES_MAX, DIGEST_MAX = 4096, REASON_MAX = 512, VALUE_SHOWN_MAX = 200 };
@@ -198,7 +197,7 @@ const struct hf_message *hf_advice_give(struct hf_exchange *exchange, const stru
   const bool tools_own =
       response && (outcome->fault == HF_FAULT_TOOL_ERROR || outcome->fault == HF_FAULT_TOOL_TRANSIENT ||
                    outcome->fault == HF_FAULT_UNEXPECTED);
-  if (outcome->fault == HF_FAULT_NONE && !(response && hf_pipeline_is_pending(response)))
+  if (outcome->fault == HF_FAULT_NONE && !(response && hf_message_is_pending(response)))
     hf_correct_close(exchange, SUCCEEDED);
   if (!tools_own || response->kind != HF_MESSAGE_RESULT)
     return response;

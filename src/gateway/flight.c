@@ -88,7 +88,7 @@ static void refuse_question(struct hf_exchange *follower) {
  * server makes the call go on, so of those with effects only one may. */
 static void hand_on(struct hf_flight *flight, struct hf_exchange *follower) {
   struct hf_outcome outcome = flight->outcome;
-  bool question = flight->response.blob && hf_pipeline_is_pending(&flight->response);
+  bool question = flight->response.blob && hf_message_is_pending(&flight->response);
   outcome.elapsed = flight->flights->gateway->loop->now - follower->started;
   if (outcome.provider < follower->target_count)
     follower->target = &follower->targets[outcome.provider];

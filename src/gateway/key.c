@@ -309,7 +309,7 @@ void hf_key_landed(struct hf_exchange *exchange, const struct hf_message *respon
     return;
   struct hf_key_entry *entry = find(exchange);
   bool result = response && response->kind == HF_MESSAGE_RESULT && outcome->fault == HF_FAULT_NONE;
-  if (result && hf_pipeline_is_pending(response)) {
+  if (result && hf_message_is_pending(response)) {
     open_round(exchange, entry, response);
     return;
   }

@@ -83,7 +83,7 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
     event.done.result = HF_ATTEMPT_FAULT;
     event.done.evidence.kind = HF_EVIDENCE_TOOL_ERROR;
     event.done.evidence.matches_transient = matches_transient(live->target, response);
-  } else if (hf_pipeline_is_pending(response)) {
+  } else if (hf_message_is_pending(response)) {
     event.done.result = HF_ATTEMPT_PENDING;
   } else if (hf_result_misfits(exchange, live->target, response)) {
     event.done.result = HF_ATTEMPT_FAULT;

@@ -68,14 +68,9 @@ static void return_unused_permits(struct hf_exchange *exchange) {
 }
 
 /* Reads `resultType`: what is neither complete nor absent is no end of the work. */
-bool hf_pipeline_is_pending(const struct hf_message *response) {
-  struct hf_str type = hf_message_raw(response, HF_FIELD_RESULT_TYPE);
-  return type.ptr && !hf_str_equal(type, HF_STR("\"complete\""));
-}
-
 /* A legacy client cannot be asked in the modern way. */
 static bool can_carry(const struct hf_exchange *exchange, const struct hf_message *response) {
-  return exchange->era == HF_ERA_MODERN || !hf_pipeline_is_pending(response);
+  return exchange->era == HF_ERA_MODERN || !hf_message_is_pending(response);
 }
 
 static int decode_mapped(const struct hf_target_tool *target, const struct hf_message *response, struct hf_str between,
@@ -113,7 +108,7 @@ static const struct hf_message *map_result(const struct hf_target_tool *target, 
                                            struct hf_message *ret_mapped) {
   *ret_mapped = (struct hf_message){0};
   if (!target || !target->mapping || !target->mapping->result.ptr || response->kind != HF_MESSAGE_RESULT ||
-      response->is_error || hf_pipeline_is_pending(response))
+      response->is_error || hf_message_is_pending(response))
     return response;
   int r = decode_mapped(target, response, HF_STR(""), ret_mapped);
   if (r == 0 && !hf_message_raw(ret_mapped, HF_FIELD_CONTENT).ptr) {

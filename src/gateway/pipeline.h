@@ -19,9 +19,6 @@ void hf_pipeline_go_on(struct hf_exchange *exchange);
 void hf_pipeline_answer(struct hf_exchange *exchange, const struct hf_message *response,
                         const struct hf_outcome *outcome);
 
-/* A result that is no end of the work: the server asks something first, or has made a task of it. */
-bool hf_pipeline_is_pending(const struct hf_message *response);
-
 /* The exchange is about to be freed: the stages forget it. */
 void hf_pipeline_left(struct hf_exchange *exchange);
 

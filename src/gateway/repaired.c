@@ -2,7 +2,6 @@
 
 #include "gateway/amend.h"
 #include "gateway/feedback.h"
-#include "gateway/pipeline.h"
 #include "mcp/compose.h"
 
 enum { TEXT_MAX = 64 << 10, POINTER_SHOWN_MAX = 200, TOLD_MAX = 8, CORRECTED_SHOWN_MAX = 4096 };
@@ -120,7 +119,7 @@ static int make(struct hf_str result, struct hf_str text, struct hf_message *ret
 const struct hf_message *hf_repaired_amend(const struct hf_exchange *exchange, const struct hf_message *response,
                                            struct hf_message *ret_made) {
   *ret_made = (struct hf_message){0};
-  if (!hf_repaired(exchange) || response->kind != HF_MESSAGE_RESULT || hf_pipeline_is_pending(response))
+  if (!hf_repaired(exchange) || response->kind != HF_MESSAGE_RESULT || hf_message_is_pending(response))
     return response;
   struct hf_buf text;
   hf_buf_init(&text, TEXT_MAX);

@@ -5,7 +5,6 @@
 #include "gateway/feedback.h"
 #include "gateway/gateway.h"
 #include "gateway/outcome.h"
-#include "gateway/pipeline.h"
 #include "gateway/route.h"
 #include "mcp/compose.h"
 #include "json/value.h"
@@ -93,7 +92,7 @@ bool hf_result_misfits(struct hf_exchange *exchange, const struct hf_target_tool
 bool hf_result_misfits_route(struct hf_exchange *exchange, const struct hf_message *response) {
   const struct hf_route_settings *route = exchange->route;
   if (!route || !route->output_schema.ptr || route->tool.fit.results == HF_CHECK_OFF ||
-      response->kind != HF_MESSAGE_RESULT || response->is_error || hf_pipeline_is_pending(response))
+      response->kind != HF_MESSAGE_RESULT || response->is_error || hf_message_is_pending(response))
     return false;
   const struct hf_schema *schema = hf_route_schema(exchange->client, route, HF_SCHEMA_OUTPUT);
   return judge(exchange, exchange->target, schema, route->tool.fit.results, response);

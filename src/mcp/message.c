@@ -329,6 +329,11 @@ struct hf_str hf_message_raw(const struct hf_message *message, enum hf_field fie
   return node ? hf_json_span(&message->doc, node) : (struct hf_str){NULL, 0};
 }
 
+bool hf_message_is_pending(const struct hf_message *result) {
+  struct hf_str type = hf_message_raw(result, HF_FIELD_RESULT_TYPE);
+  return type.ptr && !hf_str_equal(type, HF_STR("\"complete\""));
+}
+
 int hf_message_string(struct hf_message *message, enum hf_field field, struct hf_str *ret_text) {
   uint32_t node = message->at[field];
   if (!node)

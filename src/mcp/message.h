@@ -158,6 +158,9 @@ struct hf_str hf_message_bytes(const struct hf_message *message);
 /* The raw value of a field, strings with their quotes; absent if the message lacks it. */
 struct hf_str hf_message_raw(const struct hf_message *message, enum hf_field field);
 
+/* A result that is no end of the work: the server asks something first, or has made a task of it. */
+bool hf_message_is_pending(const struct hf_message *result);
+
 /* The unescaped value of a string field, valid as long as the message. Returns 0, HF_ERR_NOTFOUND, HF_ERR_INVALID if it
  * is no string, HF_ERR_LIMIT, or HF_ERR_NOMEM. */
 int hf_message_string(struct hf_message *message, enum hf_field field, struct hf_str *ret_text);
