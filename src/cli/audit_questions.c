@@ -112,6 +112,8 @@ void hf_ask_faults(struct hf_asking *q) {
                   sent ? "arguments that do not fit are logged, and left to the server all the same"
                        : "a result that does not fit its outputSchema passes for a good one");
     hf_ask_fix(q, sent ? "validate: enforce" : "results: enforce, or warn");
+  } else if (patterns == 0) {
+    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "each has a row in the table of faults");
   } else {
     hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
                   "each has a row in the table of faults; %zu text%s of tool errors are worth a retry", patterns,
@@ -376,11 +378,14 @@ void hf_ask_long(struct hf_asking *q) {
   }
 }
 
+/* `holdfast chaos` is a server like any other. */
 static bool is_holdfast(const struct hf_server_settings *server) {
   const struct hf_str command = server->command;
   const char *slash = command.ptr ? memrchr(command.ptr, '/', command.len) : NULL;
   const size_t at = slash ? (size_t)(slash - command.ptr) + 1 : 0;
-  return command.ptr && hf_str_equal((struct hf_str){command.ptr + at, command.len - at}, HF_STR("holdfast"));
+  const bool is_chaos = server->args.count && hf_str_equal(server->args.item[0], HF_STR("chaos"));
+  return command.ptr && !is_chaos &&
+         hf_str_equal((struct hf_str){command.ptr + at, command.len - at}, HF_STR("holdfast"));
 }
 
 /* The HTTP front of this very configuration. */

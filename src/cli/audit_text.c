@@ -58,6 +58,18 @@ static int put_place(struct page *page, const struct hf_decided *decided, const 
   return r;
 }
 
+/* A fix that names its tool, as one for several. */
+static int append_fix(struct hf_str fix, struct hf_str tool, struct hf_buf *out) {
+  static const struct hf_str before = {"tools.", 6};
+  const char *at = fix.ptr ? memmem(fix.ptr, fix.len, before.ptr, before.len) : NULL;
+  const size_t head = at ? (size_t)(at - fix.ptr) + before.len : fix.len;
+  const struct hf_str rest = {fix.ptr + head, fix.len - head};
+  const bool named = rest.len > 0 && hf_str_starts(rest, tool);
+  const size_t skipped = named ? tool.len : 0;
+  return hf_buf_printf(out, "%.*s%s%.*s", (int)head, fix.ptr ? fix.ptr : "", named ? "NAME" : "",
+                       (int)(rest.len - skipped), rest.ptr ? rest.ptr + skipped : "");
+}
+
 static int print_answer(const struct hf_audit_answer *answer, unsigned question, const char *path, FILE *to) {
   struct page page = {to, INDENT, INDENT};
   (void)fprintf(to, "  %-7s %-12s ", hf_audit_verdict_name(answer->verdict), hf_audit_id(question));
@@ -91,8 +103,12 @@ static int answers_key(const struct hf_audit_subject *subject, struct hf_buf *ke
   hf_buf_reset(key, KEY_MAX);
   for (unsigned i = 0; i < HF_AUDIT_QUESTIONS && r == 0; i++) {
     const struct hf_audit_answer *answer = &subject->answer[i];
-    r = hf_buf_printf(key, "%d %d %.*s\n%.*s\n%.*s\n", (int)answer->verdict, answer->decided.place.line,
-                      HF_STR_FMT(answer->decided.by), HF_STR_FMT(answer->why), HF_STR_FMT(answer->fix));
+    r = hf_buf_printf(key, "%d %d %.*s\n%.*s\n", (int)answer->verdict, answer->decided.place.line,
+                      HF_STR_FMT(answer->decided.by), HF_STR_FMT(answer->why));
+    if (r == 0)
+      r = append_fix(answer->fix, subject->name, key);
+    if (r == 0)
+      r = hf_buf_append_str(key, HF_STR("\n"));
   }
   return r;
 }
@@ -118,6 +134,49 @@ static int group_all(const struct hf_audit *audit, struct groups *groups) {
   return r;
 }
 
+/* A yes for the same reason everywhere is told once. */
+static bool is_common(const struct hf_audit *audit, const struct groups *groups, unsigned question) {
+  const struct hf_audit_answer *first = &audit->subjects[0].answer[question];
+  for (size_t i = 1; i < groups->count; i++) {
+    const struct hf_audit_answer *its = &audit->subjects[groups->item[i].first].answer[question];
+    if (its->verdict != first->verdict || its->decided.place.line != first->decided.place.line ||
+        !hf_str_equal(its->decided.by, first->decided.by) || !hf_str_equal(its->why, first->why))
+      return false;
+  }
+  return groups->count > 1 && first->verdict == HF_AUDIT_YES;
+}
+
+static int print_common(const struct hf_audit *audit, const struct groups *groups, const char *path, FILE *to) {
+  bool headed = false;
+  int r = 0;
+  for (unsigned i = 0; i < HF_AUDIT_QUESTIONS && r == 0; i++) {
+    if (!is_common(audit, groups, i))
+      continue;
+    if (!headed)
+      (void)fputs("\nall of them\n", to);
+    headed = true;
+    r = print_answer(&audit->subjects[0].answer[i], i, path, to);
+  }
+  return r;
+}
+
+/* One answer of a group: what would mend it is told for all. */
+static int print_for_group(const struct hf_audit_subject *first, const struct group *group, unsigned question,
+                           const char *path, FILE *to) {
+  struct hf_audit_answer answer = first->answer[question];
+  struct hf_buf fix;
+  hf_buf_init(&fix, KEY_MAX);
+  int r = 0;
+  if (answer.fix.ptr && group->count > 1) {
+    r = append_fix(answer.fix, first->name, &fix);
+    answer.fix = hf_buf_str(&fix);
+  }
+  if (r == 0)
+    r = print_answer(&answer, question, path, to);
+  hf_buf_deinit(&fix);
+  return r;
+}
+
 static int print_group(const struct hf_audit *audit, const struct groups *groups, const struct group *group,
                        const char *path, FILE *to) {
   const struct hf_audit_subject *first = &audit->subjects[group->first];
@@ -137,7 +196,7 @@ static int print_group(const struct hf_audit *audit, const struct groups *groups
   end_line(&page);
   int r = 0;
   for (unsigned i = 0; i < HF_AUDIT_QUESTIONS && r == 0; i++)
-    r = print_answer(&first->answer[i], i, path, to);
+    r = is_common(audit, groups, i) ? 0 : print_for_group(first, group, i, path, to);
   return r;
 }
 
@@ -163,6 +222,8 @@ static int print_groups(const struct hf_audit *audit, const char *path, FILE *to
   groups.item = hf_calloc(audit->count + 1, sizeof groups.item[0]);
   groups.next = hf_calloc(audit->count + 1, sizeof groups.next[0]);
   int r = groups.item && groups.next ? group_all(audit, &groups) : HF_ERR_NOMEM;
+  if (r == 0)
+    r = print_common(audit, &groups, path, to);
   for (const struct group *group = r == 0 ? next_worst(audit, &groups, NULL) : NULL; group && r == 0;
        group = next_worst(audit, &groups, group))
     r = print_group(audit, &groups, group, path, to);

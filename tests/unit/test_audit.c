@@ -232,6 +232,8 @@ static void audit__chain(void **state) {
   (void)state;
   static const struct expected cases[] = {
       {"", "a__* (all others)", "chain", "yes", 0, "default", NULL},
+      {"mcpServers:\n  a: { command: holdfast, args: [chaos, --stdio] }", "a__* (all others)", "chain", "yes", 0,
+       "default", NULL},
       {"mcpServers:\n  a: { command: /usr/bin/holdfast, args: [wrap, --, x] }", "a__* (all others)", "chain", "no", 2,
        "mcpServers.a.command", "own command"},
       {"listen: 127.0.0.1:8181\nmcpServers:\n  a: { url: 'http://127.0.0.1:8181/mcp/b' }", "a__* (all others)", "chain",
@@ -372,6 +374,9 @@ static void audit__the_text_fits_eighty_columns_and_tells_equal_tools_together(v
   assert_non_null(strstr(text, "[holdfast.yaml:2"));
   assert_non_null(strstr(text, "\n  no      source       "));
   assert_non_null(strstr(text, "\n                       fix: log: { level: info }\n"));
+  const char *shared = strstr(text, "\nall of them\n"), *once = strstr(text, "  yes     chain ");
+  assert_true(shared && once && shared < once);
+  assert_null(strstr(once + 10, " chain "));
   const char *worst = strstr(text, "b__evil"), *better = strstr(text, "* at a");
   assert_true(worst && better && worst < better);
   for (const char *line = text; *line; line = strchr(line, '\n') + 1)
@@ -386,6 +391,19 @@ static void audit__the_text_fits_eighty_columns_and_tells_equal_tools_together(v
                          "has a line in the log\",\"decidedBy\":\"log.level\",\"line\":3,\"fix\":\"log: { "
                          "level: info }\"}"));
   hf_buf_deinit(&json);
+  close_audit(&a);
+}
+
+static void audit__a_fix_that_names_its_tool_is_told_once_for_several(void **state) {
+  (void)state;
+  struct audited a;
+  open_audit(&a, SERVERS "tools: { a__x: { priority: 2 }, a__y: { priority: 2 } }\n");
+  hf_audit_add_configured(&a.audit);
+  assert_int_equal(hf_audit_run(&a.audit), 0);
+  static char text[TEXT_MAX];
+  print(&a.audit, "holdfast.yaml", text);
+  assert_non_null(strstr(text, "\na__x, a__y each "));
+  assert_non_null(strstr(text, "fix: in tools.NAME, safety: "));
   close_audit(&a);
 }
 
@@ -420,6 +438,7 @@ int main(void) {
       cmocka_unit_test(audit__scores_are_points_of_a_hundred),
       cmocka_unit_test(audit__listed_tools_are_known_by_their_annotations),
       cmocka_unit_test(audit__the_text_fits_eighty_columns_and_tells_equal_tools_together),
+      cmocka_unit_test(audit__a_fix_that_names_its_tool_is_told_once_for_several),
       cmocka_unit_test(audit__any_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
