@@ -20,17 +20,16 @@ struct option {
 #define AT(member) offsetof(struct hf_chaos_options, member)
 
 static const struct option options[] = {
-    {"--config", TEXT, AT(config), 0, 0, "FILE", "YAML or JSON with the same names, and faults, script and seed"},
+    {"--config", TEXT, AT(config), 0, 0, "FILE", "YAML or JSON, these names; also faults and script"},
     {"--stdio", SWITCH, AT(stdio), 0, 0, NULL, "serve on standard input and output"},
-    {"--http", NUMBER, AT(port), AT(http), UINT16_MAX, "PORT",
-     "serve on 127.0.0.1:PORT; 0 takes a free one and prints it"},
-    {"--url", TEXT, AT(url), 0, 0, "URL", "stand before the server there: http://HOST[:PORT][/PATH]"},
+    {"--http", NUMBER, AT(port), AT(http), UINT16_MAX, "PORT", "serve on 127.0.0.1:PORT; 0: a free one, printed"},
+    {"--url", TEXT, AT(url), 0, 0, "URL", "stand before http://HOST[:PORT][/PATH]"},
     {"--era", ERA, AT(eras), 0, 0, "ERA", "legacy (default), modern or both"},
-    {"--seed", NUMBER, AT(seed), 0, UINT64_MAX, "N", "of the rates; the same seed makes the same faults (1)"},
-    {"--fault", TEXT, AT(faults), 0, 0, "NAME=RATE,...", "faults of tools/call by chance; RATE is 0.05 or 5%"},
+    {"--seed", NUMBER, AT(seed), 0, UINT64_MAX, "N", "the same seed makes the same faults (1)"},
+    {"--fault", TEXT, AT(faults), 0, 0, "NAME=RATE,...", "faults of calls by chance; RATE is 0.05 or 5%"},
     {"--script", TEXT, AT(script), 0, 0, "FILE", "lines METHOD FAULT[*TIMES], used up in order"},
     {"--ledger", TEXT, AT(ledger), 0, 0, "FILE", "append a line for each execution"},
-    {"--key", TEXT, AT(key), 0, 0, "NAME", "the argument that is a call's key in the ledger (key)"},
+    {"--key", TEXT, AT(key), 0, 0, "NAME", "argument that is a call's key in the ledger (key)"},
     {"--no-sessions", SWITCH, AT(no_sessions), 0, 0, NULL, "HTTP without Mcp-Session-Id"},
     {"--sse", SWITCH, AT(sse), 0, 0, NULL, "answer calls as event streams"},
     {"--extra-tools", NUMBER, AT(extra_tools), 0, HF_CHAOS_EXTRA_TOOLS_MAX, "N", "list N further tools"},

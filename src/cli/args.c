@@ -30,24 +30,22 @@ struct option {
 #define GIVEN(member) offsetof(struct hf_args, member), NULL /* its own name stands for it */
 
 static const struct option options[] = {
-    {"--config", 'c', HF_FLAG_CONFIG, VALUE(config, "FILE"), "configuration; also the file of an MCP client as it is"},
+    {"--config", 'c', HF_FLAG_CONFIG, VALUE(config, "FILE"), "configuration, or an MCP client's file as it is"},
     {"--listen", 'l', HF_FLAG_LISTEN, VALUE(listen, "ADDRESS:PORT"), "where to listen, instead of what the file says"},
     {"--log-level", 0, HF_FLAG_LOG_LEVEL, VALUE(log_level, "LEVEL"), "error, warn, info or debug"},
     {"--log-format", 0, HF_FLAG_LOG_FORMAT, VALUE(log_format, "FORMAT"), "human or json"},
     {"--control", 0, HF_FLAG_CONTROL, VALUE(control, "PATH"), "control socket of the gateway to ask"},
-    {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "of the server in log and messages, or of the token's owner"},
+    {"--name", 'n', HF_FLAG_NAME, VALUE(name, "NAME"), "name of the server, or of the token's owner"},
     {"--state", 0, HF_FLAG_STATE, VALUE(state, "DIR"), "where dead letters and the like are kept"},
     {"--watch", 'w', HF_FLAG_WATCH, VALUE(watch, "[SECONDS]"), "again and again, until it is interrupted"},
     {"--tool", 0, HF_FLAG_FILTER, VALUE(filter.tool, "PATTERN"), "letters of these tools; * stands for anything"},
     {"--provider", 0, HF_FLAG_FILTER, VALUE(filter.provider, "SERVER"), "letters of calls that this server was asked"},
     {"--class", 0, HF_FLAG_FILTER, VALUE(filter.reason, "REASON"), "what was wrong: timed_out, connection_lost, …"},
-    {"--since", 0, HF_FLAG_FILTER, VALUE(filter.since, "WHEN"),
-     "last seen since: 24h (ago), 2026-05-01, 2026-05-01T12:30"},
+    {"--since", 0, HF_FLAG_FILTER, VALUE(filter.since, "WHEN"), "last seen since: 24h (ago), 2026-05-01T12:30"},
     {"--until", 0, HF_FLAG_FILTER, VALUE(filter.until, "WHEN"), "last seen until"},
     {"--priority", 0, HF_FLAG_FILTER, VALUE(filter.priority, "1-5"), "letters of this priority"},
     {"--fingerprint", 0, HF_FLAG_FILTER, VALUE(filter.fingerprint, "HEX"), "equal calls; its beginning will do"},
-    {"--status", 0, HF_FLAG_STATUS, VALUE(filter.status, "STATUS"),
-     "dead, replaying, replayed, discarded, quarantined or any"},
+    {"--status", 0, HF_FLAG_STATUS, VALUE(filter.status, "STATUS"), "dead, replayed, discarded, quarantined, … or any"},
     {"--limit", 0, HF_FLAG_FILTER, VALUE(filter.limit, "N"), "so many at most, the newest"},
     {"--all", 0, HF_FLAG_ALL, NO_VALUE, "all letters, if nothing else says which"},
     {"--reason", 0, HF_FLAG_REASON, VALUE(reason, "TEXT"), "why, for the letter's history"},
@@ -57,20 +55,19 @@ static const struct option options[] = {
     {"--concurrency", 0, HF_FLAG_REPLAY, VALUE(replay.concurrency, "N"), "so many at once; one after the other else"},
     {"--ramp-up", 0, HF_FLAG_REPLAY, VALUE(replay.ramp_up, "TIME"), "rate and concurrency rise to that within this"},
     {"--stop-on", 0, HF_FLAG_REPLAY, VALUE(replay.stop_on, "50%"), "ends when more of the last 10 failed; or never"},
-    {"--reconcile", 0, HF_FLAG_REPLAY, GIVEN(replay.reconcile),
-     "letters that may have run: ask the configured status check first"},
+    {"--reconcile", 0, HF_FLAG_REPLAY, GIVEN(replay.reconcile), "if it may have run, ask the status check first"},
     {"--force-executed", 0, HF_FLAG_REPLAY, VALUE(replay.force_executed, "no"),
-     "you say that none of them has run, and answer for it"},
+     "you say that none has run, and answer for it"},
     {"--patch", 0, HF_FLAG_REPLAY, VALUE(replay.patch, "JSON"), "merge patch of the arguments; makes a new key"},
-    {"--since", 0, HF_FLAG_REPORT, VALUE(since, "WHEN"), "calls since: 24h (ago, if nothing is said), 7d, 2026-05-01"},
-    {"--html", 0, HF_FLAG_REPORT, VALUE(html, "FILE"), "write a page with charts to this file; - prints it"},
-    {"--price", 0, HF_FLAG_REPORT, VALUE(price, "DOLLARS"), "of a million tokens; 3 if nothing is said"},
-    {"--repair", 'r', HF_FLAG_REPAIR, NO_VALUE, "a value that has one right reading is repaired, and printed"},
+    {"--since", 0, HF_FLAG_REPORT, VALUE(since, "WHEN"), "calls since then: 24h (ago), 7d, 2026-05-01 (24h)"},
+    {"--html", 0, HF_FLAG_REPORT, VALUE(html, "FILE"), "write a page with charts to it; - prints the page"},
+    {"--price", 0, HF_FLAG_REPORT, VALUE(price, "DOLLARS"), "of a million tokens (3)"},
+    {"--repair", 'r', HF_FLAG_REPAIR, NO_VALUE, "repair what has one right reading, and print it"},
     {"--json", 'j', HF_FLAG_JSON, NO_VALUE, "answer in JSON"},
     {"--probe", 'p', HF_FLAG_PROBE, NO_VALUE, "start the servers and explain their tools"},
-    {"--audit", 0, HF_FLAG_AUDIT, NO_VALUE, "eight questions on the resilience of each tool, with what would mend it"},
+    {"--audit", 0, HF_FLAG_AUDIT, NO_VALUE, "how resilient each tool is, and what would help"},
     {"--min-score", 0, HF_FLAG_AUDIT, VALUE(min_score, "N"), "audit, and fail below N of 100 (else: at any no)"},
-    {"--defaults", 0, HF_FLAG_DEFAULTS, NO_VALUE, "every option with its default, as a commented file"},
+    {"--defaults", 0, HF_FLAG_DEFAULTS, NO_VALUE, "every option with its default, with comments"},
     {"--schema", 0, HF_FLAG_SCHEMA, NO_VALUE, "JSON Schema of the file, for editors"},
     {"--manual", 0, HF_FLAG_MANUAL, NO_VALUE, "reference of the options, for holdfast.yaml(5)"},
     {"--help", 'h', HF_FLAG_HELP, NO_VALUE, "this text"},
@@ -101,10 +98,9 @@ const struct hf_command hf_commands[] = {
     {"dlq", "COMMAND [ARGS…]", 0, 0, SIZE_MAX, true, "dead letters: look at calls that were lost, and replay them",
      hf_cmd_dlq, hf_dlq_print_commands},
     {"chaos", "[-- COMMAND [ARGS…]]", 0, 0, SIZE_MAX, true,
-     "be a server that breaks on purpose, or stand before a real one, to test an agent with", hf_cmd_chaos,
-     hf_chaos_options_help},
+     "break on purpose, as a server or before one, to test an agent with", hf_cmd_chaos, hf_chaos_options_help},
     {"validate", "SCHEMA VALUE", HF_FLAG_REPAIR | HF_FLAG_JSON | HF_FLAG_HELP, 2, 2, false,
-     "hold a value against a JSON Schema: two files, one of them may be - for standard input", hf_cmd_validate},
+     "hold a JSON file against a JSON Schema (- is standard input)", hf_cmd_validate},
     {"config", "", HF_FLAG_DEFAULTS | HF_FLAG_SCHEMA | HF_FLAG_MANUAL | HF_FLAG_HELP, 0, 0, false,
      "print what can be configured", hf_cmd_config},
     {"token", "[NAME]", HF_FLAG_NAME | HF_FLAG_HELP, 0, 1, false, "make a bearer token and its line for auth.tokens",
@@ -257,10 +253,10 @@ void hf_command_help(const struct hf_command *command) {
     help_of_one(command);
     return;
   }
-  printf("holdfast keeps an AI agent's tool calls working when the tools don't: a gateway for MCP.\n\n"
-         "  holdfast serve --config ~/.cursor/mcp.json      all servers of a client's file, over HTTP\n"
-         "  holdfast wrap -- npx -y some-mcp-server         one server, in the place of its command\n\n");
+  printf("holdfast, a gateway for MCP, keeps agents' tool calls working when tools don't.\n\n"
+         "  holdfast serve --config ~/.cursor/mcp.json  all servers of a client's file\n"
+         "  holdfast wrap -- npx -y some-mcp-server     one server, instead of its command\n\n");
   for (size_t i = 0; hf_commands[i].name; i++)
     printf("  %-8s %s\n", hf_commands[i].name, hf_commands[i].help);
-  printf("\n`holdfast help COMMAND` tells the options. Manuals: holdfast(1), holdfast.yaml(5).\n");
+  printf("\nOptions: `holdfast help COMMAND`. Manuals: holdfast(1), holdfast.yaml(5).\n");
 }

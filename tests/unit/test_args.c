@@ -7,9 +7,12 @@
 
 #include "cli/args.h"
 #include "cli/check_report.h"
+#include "cli/terminal.h"
 #include "daemon/config.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int parse(const char *command, const char **argv, struct hf_args *args, struct hf_error *error) {
   const struct hf_command *found = hf_command_find(command, error);
@@ -171,12 +174,44 @@ static void check__tells_a_command_that_is_in_no_folder_of_path(void **state) {
   }
 }
 
+/* What `help` prints, into a file that is read again. */
+static void assert_help_fits(const struct hf_command *command) {
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  (void)fflush(stdout);
+  const int standard = dup(STDOUT_FILENO);
+  assert_true(standard >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+  hf_command_help(command);
+  (void)fflush(stdout);
+  assert_true(dup2(standard, STDOUT_FILENO) >= 0);
+  assert_int_equal(close(standard), 0);
+  rewind(file);
+  char line[256];
+  unsigned lines = 0;
+  for (; fgets(line, sizeof line, file); lines++)
+    if (hf_terminal_columns((struct hf_str){line, strcspn(line, "\n")}) > 80)
+      fail_msg("%s", line);
+  assert_true(lines > 3);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void args__help_fits_eighty_columns(void **state) {
+  (void)state;
+  struct hf_error error;
+  assert_help_fits(NULL);
+  static const char *const names[] = {"serve",   "stdio",  "wrap",  "check",    "tools",  "call", "status",
+                                      "explain", "report", "chaos", "validate", "config", "token"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    assert_help_fits(hf_command_find(names[i], &error));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(args__options_and_operands_mix),
       cmocka_unit_test(args__a_value_may_be_left_out_where_it_says_so),
       cmocka_unit_test(args__mistakes_are_told),
       cmocka_unit_test(args__an_unknown_command_has_a_suggestion),
+      cmocka_unit_test(args__help_fits_eighty_columns),
       cmocka_unit_test(check__shows_no_secret),
       cmocka_unit_test(check__tells_a_missing_working_directory),
       cmocka_unit_test(check__tells_a_command_that_is_in_no_folder_of_path),
