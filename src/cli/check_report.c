@@ -141,6 +141,8 @@ static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
   hf_print(out, "  %.*s at %.*s:", HF_STR_FMT(t->pattern), HF_STR_FMT(t->server));
   if (t->hidden)
     hf_print(out, " hidden");
+  else if (!t->has_safety && !t->has_policy)
+    hf_print(out, " as safe as its annotations say");
   if (t->has_safety)
     hf_print(out, " %s, because the configuration says so%s", hf_safety_name(t->safety),
              hf_safety_allows_repeat(t->safety) ? ": it may be sent again when its answer is lost"
@@ -152,6 +154,10 @@ static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
   hf_print(out, "\n");
   put_effects(out, t);
   put_answer(out, t);
+  if (t->expect.pointer.ptr)
+    hf_print(out, "    a result is held against what is expected at '%.*s'\n", HF_STR_FMT(t->expect.pointer));
+  if (t->hints.count)
+    hf_print(out, "    its errors come with advice (%zu hint%s)\n", t->hints.count, plural(t->hints.count));
 }
 
 static void put_route(struct hf_printer *out, const struct hf_route_settings *r) {
@@ -183,8 +189,8 @@ int hf_check_text(const char *path, const struct hf_settings *settings, const st
   for (size_t i = 0; i < settings->tool_count; i++)
     put_tool(&out, &settings->tools[i]);
   hf_arena_deinit(&arena);
-  hf_print(&out, "  all others: as safe as their annotations say (readOnlyHint, idempotentHint), "
-                 "else unsafe; `--probe` starts the servers and tells each\n");
+  hf_print(&out, "  all others: as safe as their annotations say (readOnlyHint, idempotentHint),\n"
+                 "    else unsafe; `--probe` starts the servers and tells each\n");
   if (settings->route_count)
     hf_print(&out, "routes:\n");
   for (size_t i = 0; i < settings->route_count; i++)

@@ -137,8 +137,9 @@ static void print_advice(const struct hf_letter *letter) {
   else if (hf_str_equal(letter->executed, HF_STR("no")))
     printf("  It has not run, so a replay does no harm: holdfast dlq replay %.*s\n", HF_STR_FMT(letter->id));
   else
-    printf("  It may have run, so a replay is refused, unless its tool may be repeated (--dry-run tells), without "
-           "--reconcile, or --force-executed=no when you know that it has not.\n");
+    printf("  It may have run, so a replay is refused, unless its tool may be repeated (--dry-run tells), its status "
+           "check "
+           "is asked (--reconcile), or you know that it has not run (--force-executed=no).\n");
   if (letter->redacted)
     printf("  Its arguments are not kept whole, so a replay needs --patch with what is missing.\n");
 }
