@@ -2,11 +2,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "daemon/curl_post.h"
 #include "daemon/model_api.h"
 #include "policy/retry.h"
-
-#include <curl/curl.h>
-#include <stdatomic.h>
 
 enum { RETRY_AFTER_MAX = 64, STATUS_OK = 200 };
 
@@ -44,12 +42,6 @@ static size_t on_answer(char *data, size_t size, size_t count, void *context) {
   return hf_buf_append(&post->answer, data, size * count) == 0 ? size * count : 0;
 }
 
-static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
-  (void)a, (void)b, (void)c, (void)d;
-  const struct hf_model_post *post = context;
-  return atomic_load(&post->cancelled);
-}
-
 static void look(struct hf_model_post *post, CURL *curl) {
   long request = 0;
   double connected = 0;
@@ -67,25 +59,20 @@ static void look(struct hf_model_post *post, CURL *curl) {
 /* On the pool's thread, with what belongs to the post only. */
 static void run(uv_work_t *work) {
   struct hf_model_post *post = HF_CONTAINER_OF(work, struct hf_model_post, work);
-  CURL *curl = curl_easy_init();
+  const struct hf_curl_post what = {
+      .url = post->url.data,
+      .body = &post->body,
+      .headers = post->headers,
+      .timeout_ms = post->total_ms,
+      .cancelled = &post->cancelled,
+      .on_answer = on_answer,
+      .ctx = post,
+  };
+  CURL *curl = hf_curl_post_new(&what);
   post->code = CURLE_OUT_OF_MEMORY;
   if (!curl)
     return;
-  bool good = curl_easy_setopt(curl, CURLOPT_URL, post->url.data) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_POSTFIELDS, post->body.data) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)post->body.len) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_HTTPHEADER, post->headers) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdfast/" HF_VERSION_TEXT) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, post->connect_ms) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, post->total_ms) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_answer) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_WRITEDATA, post) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_XFERINFODATA, post) == CURLE_OK;
-  if (good) {
+  if (curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, post->connect_ms) == CURLE_OK) {
     post->code = curl_easy_perform(curl);
     look(post, curl);
   }

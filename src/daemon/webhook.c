@@ -4,10 +4,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hex.h"
+#include "daemon/curl_post.h"
 
-#include <curl/curl.h>
 #include <nettle/hmac.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 enum { BODY_MAX = 64 << 10, HEADER_MAX = 256, TIMEOUT_MS = 10000, SIGNATURE_HEX = 2 * SHA256_DIGEST_SIZE };
@@ -100,32 +99,21 @@ static size_t on_answer(char *data, size_t size, size_t count, void *context) {
   return size * count;
 }
 
-static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
-  (void)a, (void)b, (void)c, (void)d;
-  const struct transfer *transfer = context;
-  return atomic_load(&transfer->cancelled);
-}
-
 /* On the pool's thread, with what belongs to the transfer only. */
 static void run(uv_work_t *work) {
   struct transfer *transfer = HF_CONTAINER_OF(work, struct transfer, work);
-  CURL *curl = curl_easy_init();
+  const struct hf_curl_post post = {
+      .url = transfer->url,
+      .body = &transfer->body,
+      .headers = transfer->headers,
+      .timeout_ms = transfer->timeout_ms,
+      .cancelled = &transfer->cancelled,
+      .on_answer = on_answer,
+  };
+  CURL *curl = hf_curl_post_new(&post);
   if (!curl)
     return;
-  bool good = curl_easy_setopt(curl, CURLOPT_URL, transfer->url) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_POSTFIELDS, transfer->body.data) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)transfer->body.len) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer->headers) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdfast/" HF_VERSION_TEXT) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_answer) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->error) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transfer) == CURLE_OK;
-  if (good && curl_easy_perform(curl) == CURLE_OK)
+  if (curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, transfer->error) == CURLE_OK && curl_easy_perform(curl) == CURLE_OK)
     (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &transfer->status);
   curl_easy_cleanup(curl);
 }
