@@ -1,3 +1,4 @@
+/* Why a value is not valid: a run that does not stop at the first reason. */
 #include "schema/run.h"
 
 enum { PATHS_MAX = 256 << 10, FIRST_REASON_STEPS = 4096 };

@@ -1,3 +1,4 @@
+/* The reasons of a run: written down as they are found, and taken back with what was tried in vain. */
 #include "schema/run.h"
 
 #include "json/pointer.h"
