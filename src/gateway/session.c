@@ -175,11 +175,12 @@ static void refuse_unknown_tool(struct hf_exchange *exchange) {
     (void)hf_buf_append_str(&text, HF_STR("There is no such tool. Nothing was executed."));
   }
   exchange->notes.misfit = HF_MISFIT_TOOL;
-  const char *line = text.len ? memchr(text.data, '\n', text.len) : NULL;
+  static const struct hf_str behind = HF_STR(" Nothing was executed."); /* tries before are told without the rest */
+  const char *end = text.len ? memmem(text.data, text.len, behind.ptr, behind.len) : NULL;
   const struct hf_correct_refusal refusal = {
       .fault = HF_FAULT_UNKNOWN_TOOL,
       .text = hf_buf_str(&text),
-      .reason = {text.data, line ? (size_t)(line - text.data) : text.len},
+      .reason = {text.data, end ? (size_t)(end - text.data) : text.len},
       .error = hf_map_hash(name.ptr, name.len),
   };
   hf_correct_refuse(exchange, &refusal);
