@@ -6,7 +6,10 @@
 #include <assert.h>
 
 enum {
-  BYTES_PER_STEP = 64,  /* that are compared or hashed */
+  BYTES_PER_STEP = 64,  /* of strings that are compared … */
+  HASHED_PER_STEP = 16, /* … or hashed */
+  READ_PER_STEP = 8,    /* of numbers that are compared */
+  ESCAPES_PER_STEP = 4, /* bytes of strings with escapes, and of numbers that are hashed */
   DIGITS_PER_STEP = 16, /* that are divided */
   U64_DIGITS = 18,      /* that surely fit */
   DIVISOR_DIGITS = 512,
@@ -76,6 +79,14 @@ static bool equal_strings(const struct hf_json_doc *a, uint32_t at, const struct
   }
 }
 
+/* The steps that comparing two strings takes. */
+static size_t cost_of_strings(const struct hf_json_doc *a, uint32_t at, const struct hf_json_doc *b, uint32_t bt) {
+  size_t left = hf_json_span(a, at).len, right = hf_json_span(b, bt).len;
+  if (is_escaped(a, at) || is_escaped(b, bt))
+    return 1 + (left + right) / ESCAPES_PER_STEP;
+  return left == right ? 1 + left / BYTES_PER_STEP : 1;
+}
+
 static int equal_numbers(struct hf_str a, struct hf_str b) {
   if (hf_str_equal(a, b))
     return 1;
@@ -105,7 +116,7 @@ static int find_member(const struct hf_json_doc *doc, uint32_t object, const str
   struct hf_json_iter iter = hf_json_iter(doc, object);
   uint32_t name;
   while (hf_json_next(doc, &iter, &name, ret_value)) {
-    if (!spend(io_steps, 1))
+    if (!spend(io_steps, cost_of_strings(doc, name, key_doc, key)))
       return HF_ERR_LIMIT;
     if (equal_strings(doc, name, key_doc, key))
       return 1;
@@ -134,11 +145,11 @@ int hf_json_equal(const struct hf_json_doc *a, uint32_t at, const struct hf_json
     return 0;
   switch ((enum hf_json_type)left->type) {
   case HF_JSON_STRING:
+    return spend(io_steps, cost_of_strings(a, at, b, bt)) ? equal_strings(a, at, b, bt) : HF_ERR_LIMIT;
   case HF_JSON_NUMBER:
-    if (!spend(io_steps, 1 + (left->end - left->start) / BYTES_PER_STEP))
+    if (!spend(io_steps, 1 + (left->end - left->start + right->end - right->start) / READ_PER_STEP))
       return HF_ERR_LIMIT;
-    return left->type == HF_JSON_STRING ? equal_strings(a, at, b, bt)
-                                        : equal_numbers(hf_json_span(a, at), hf_json_span(b, bt));
+    return equal_numbers(hf_json_span(a, at), hf_json_span(b, bt));
   case HF_JSON_ARRAY:
     return spend(io_steps, 1) ? equal_arrays(a, at, b, bt, io_steps) : HF_ERR_LIMIT;
   case HF_JSON_OBJECT:
@@ -212,10 +223,17 @@ static int hash_object(const struct hf_json_doc *doc, uint32_t node, uint64_t se
   return err;
 }
 
+static size_t cost_of_hash(const struct hf_json_doc *doc, uint32_t node) {
+  const struct hf_json_node *n = &doc->nodes[node];
+  if (n->type != HF_JSON_STRING && n->type != HF_JSON_NUMBER)
+    return 1;
+  bool plain = n->type == HF_JSON_STRING && !is_escaped(doc, node);
+  return 1 + (n->end - n->start) / (plain ? HASHED_PER_STEP : ESCAPES_PER_STEP);
+}
+
 int hf_json_hash(const struct hf_json_doc *doc, uint32_t node, uint64_t seed, uint32_t *io_steps, uint64_t *ret_hash) {
   const struct hf_json_node *n = &doc->nodes[node];
-  bool scalar = n->type != HF_JSON_ARRAY && n->type != HF_JSON_OBJECT;
-  if (!spend(io_steps, 1 + (scalar ? (n->end - n->start) / BYTES_PER_STEP : 0)))
+  if (!spend(io_steps, cost_of_hash(doc, node)))
     return HF_ERR_LIMIT;
   uint64_t hash = hash_word(seed, n->type);
   if (n->type == HF_JSON_ARRAY)

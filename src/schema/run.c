@@ -65,7 +65,7 @@ static int check_type(struct hf_schema_run *run, const struct hf_frame *frame) {
   if (sub->types & bit)
     return 0;
   if ((sub->types & HF_TYPE_INTEGER) && bit == 1 << HF_JSON_NUMBER) {
-    if (!hf_run_spend_text(run, hf_json_span(run->doc, frame->node).len))
+    if (!hf_run_spend_text(run, 3 * hf_json_span(run->doc, frame->node).len))
       return HF_ERR_LIMIT;
     if (is_integer(run, frame->node, sub->flags & HF_SUB_STRICT))
       return 0;

@@ -88,7 +88,8 @@ int hf_run_length(struct hf_schema_run *run, const struct hf_frame *frame, const
   /* A character takes at most 12 bytes, two escapes of a surrogate each, and at least one. */
   if (most ? bytes <= op->a : bytes / 12 >= op->a)
     return 0;
-  if (!hf_run_spend_text(run, bytes))
+  bool escaped = run->doc->nodes[frame->node].flags & HF_JSON_ESCAPED;
+  if (!hf_run_spend_text(run, escaped ? 2 * bytes : bytes))
     return HF_ERR_LIMIT;
   uint64_t length = hf_json_length(run->doc, frame->node);
   return (most ? length <= op->a : length >= op->a) ? 0 : hf_run_fail(run, frame, op);

@@ -143,6 +143,45 @@ static void equal__ends_when_its_steps_do(void **state) {
   hf_json_scan_deinit(&value.scan);
 }
 
+/* What takes longer for each byte takes more steps for it. */
+static void equal__counts_what_it_reads(void **state) {
+  (void)state;
+  enum { BYTES = 6000 };
+  static const struct {
+    const char *start, *fill, *a, *b;
+    uint32_t steps, hash_steps;
+  } rows[] = {
+      {"\"", "x", "y\"", "z\"", BYTES / 64, BYTES / 16},
+      {"\"", "\\u0041", "y\"", "z\"", 2 * BYTES / 4, BYTES / 4},
+      {"1.", "1", "2", "3", 2 * BYTES / 8, BYTES / 4},
+      {"{\"", "\\u0041", "y\":1}", "z\":1}", 2 * BYTES / 4, BYTES / 4},
+      {"{\"", "x", "y\":1}", "z\":1}", BYTES / 64, BYTES / 16},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_buf a, b;
+    hf_buf_init(&a, 2 * BYTES);
+    hf_buf_init(&b, 2 * BYTES);
+    assert_int_equal(hf_buf_append_str(&a, hf_str_from(rows[i].start)), 0);
+    while (a.len < BYTES)
+      assert_int_equal(hf_buf_append_str(&a, hf_str_from(rows[i].fill)), 0);
+    assert_int_equal(hf_buf_append_str(&b, hf_buf_str(&a)), 0);
+    assert_int_equal(hf_buf_append(&a, rows[i].a, strlen(rows[i].a) + 1), 0);
+    assert_int_equal(hf_buf_append(&b, rows[i].b, strlen(rows[i].b) + 1), 0);
+    uint32_t steps = STEPS;
+    assert_int_equal(equal(a.data, b.data, &steps), 0);
+    assert_in_range(STEPS - steps, rows[i].steps, rows[i].steps + 8);
+    struct value value;
+    read(&value, a.data);
+    uint64_t hash;
+    steps = STEPS;
+    assert_int_equal(hf_json_hash(&value.doc, 0, 1, &steps, &hash), 0);
+    assert_in_range(STEPS - steps, rows[i].hash_steps, rows[i].hash_steps + 8);
+    hf_json_scan_deinit(&value.scan);
+    hf_buf_deinit(&a);
+    hf_buf_deinit(&b);
+  }
+}
+
 static void multiple__is_exact(void **state) {
   (void)state;
   static const struct {
@@ -257,6 +296,7 @@ int main(void) {
       cmocka_unit_test(equal__compares_what_values_mean),
       cmocka_unit_test(equal__hashes_by_the_seed_and_what_is_where),
       cmocka_unit_test(equal__ends_when_its_steps_do),
+      cmocka_unit_test(equal__counts_what_it_reads),
       cmocka_unit_test(multiple__is_exact),
       cmocka_unit_test(multiple__has_an_end),
       cmocka_unit_test(length__counts_code_points),
