@@ -318,7 +318,8 @@ static char *load(const char *path) {
   return text;
 }
 
-static void run_corpus(const char *path, bool needed) {
+/* At least so many of the two classes are to come out right: what docs/corrections.md says of them. */
+static void run_corpus(const char *path, bool needed, unsigned issues, unsigned texts) {
   char full[PATH_LEN_MAX];
   const char *data = getenv("HF_TEST_DATA");
   assert_non_null(data);
@@ -344,8 +345,8 @@ static void run_corpus(const char *path, bool needed) {
   print_tally(&tally);
   for (unsigned i = 0; i < tally.count; i++)
     assert_int_equal(tally.class[i].wrong, 0);
-  assert_true(tally.issues.right * 100 >= tally.issues.repairable * 75);
-  assert_true(tally.texts.right * 100 >= tally.texts.repairable * 90);
+  assert_in_range(tally.issues.right, issues, tally.issues.repairable);
+  assert_in_range(tally.texts.right, texts, tally.texts.repairable);
   hf_schema_run_free(run);
   free(text);
   free(meant);
@@ -353,12 +354,12 @@ static void run_corpus(const char *path, bool needed) {
 
 static void repair_corpus__a_selection_is_read_right_or_not_at_all(void **state) {
   (void)state;
-  run_corpus("malformed-args/selection.jsonl", true);
+  run_corpus("malformed-args/selection.jsonl", true, 38, 31);
 }
 
 static void repair_corpus__the_whole_corpus_is_read_right_or_not_at_all(void **state) {
   (void)state;
-  run_corpus("../../../shared/cases/malformed-args.jsonl", false);
+  run_corpus("../../../shared/cases/malformed-args.jsonl", false, 38, 94);
 }
 
 int main(void) {
