@@ -12,6 +12,9 @@
 
 enum { TEXTS_MAX = 1 << 20, BODY_MAX = 1 << 20, HOUR = 3600 };
 
+static const hf_time CONNECT_MAX = HF_SECONDS(5);
+static const hf_time GRACE = HF_MS(500);
+
 struct hf_model_client {
   struct hf_model head;
   uv_loop_t *uv;
@@ -36,6 +39,7 @@ struct question {
   struct hf_buf headers;
   struct hf_buf body;
   enum hf_model_api api;
+  hf_time timeout;
   struct hf_model_post *post; /* the attempt in flight, or NULL */
   unsigned attempt;
   int status;         /* of the last one */
@@ -127,14 +131,15 @@ static void on_reply(void *ctx, const struct hf_model_reply *reply) {
 
 static void begin(struct question *question, const struct hf_run_order *order) {
   struct hf_model_client *client = question->client;
+  const hf_time now = client->loop->now;
   const struct hf_model_post_options options = {
       .uv = client->uv,
       .loop = client->loop,
       .url = &question->url,
       .headers = &question->headers,
       .body = hf_buf_str(&question->body),
-      .connect_by = order->connect_by,
-      .answer_by = order->answer_by,
+      .connect_by = hf_time_add(now, hf_time_min(CONNECT_MAX, question->timeout)),
+      .answer_by = hf_time_min(order->answer_by, hf_time_add(now, question->timeout)),
       .done = on_reply,
       .ctx = question,
   };
@@ -209,13 +214,16 @@ static int write_texts(struct question *question, struct hf_str instructions, st
   return r == 0 ? hf_model_api_body(settings, instructions, message, &question->body) : r;
 }
 
+/* The thread keeps the time of an attempt, for only there it is known when it is connected, and what was sent until
+ * then. The run's own limits stand behind that. */
 static int start_run(struct question *question, hf_time deadline) {
   struct hf_model_client *client = question->client;
   const hf_time now = client->loop->now;
+  const hf_time behind = hf_time_add(question->timeout, GRACE);
   struct hf_run_options options = HF_RUN_OPTIONS_INIT;
-  options.timeout.connect = hf_time_min(HF_SECONDS(5), client->settings.timeout);
-  options.timeout.attempt = client->settings.timeout;
-  options.timeout.idle = client->settings.timeout;
+  options.timeout.connect = behind;
+  options.timeout.attempt = behind;
+  options.timeout.idle = behind;
   options.timeout.deadline = hf_time_max(deadline - now, 1);
   options.retry.attempts = HF_MODEL_ATTEMPTS;
   options.retry.patience = 0;
@@ -244,6 +252,7 @@ static int ask(struct hf_model *model, struct hf_str instructions, struct hf_str
   question->client = client;
   question->wait = wait;
   question->api = client->settings.api;
+  question->timeout = client->settings.timeout;
   question->used = -1;
   hf_list_init(&question->link);
   hf_buf_init(&question->url, TEXTS_MAX);
@@ -312,6 +321,7 @@ int hf_model_client_reload(struct hf_model_client *client, const struct hf_model
   size_t at = 0;
   const struct hf_budget_options budget = budget_options(settings);
   const bool anew = client->settings.budget == 0;
+  const int64_t more = (int64_t)budget.burst - budget_options(&client->settings).burst;
   hf_buf_deinit(&client->texts);
   client->texts = texts;
   client->settings = *settings;
@@ -322,6 +332,8 @@ int hf_model_client_reload(struct hf_model_client *client, const struct hf_model
     hf_budget_init(&client->budget, &budget, budget_time(client));
   else
     hf_budget_configure(&client->budget, &budget);
+  if (!anew && more > 0)
+    take(client, -more); /* at once, for whoever raises it has run out of it */
   return 0;
 }
 

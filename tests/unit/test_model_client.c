@@ -330,6 +330,21 @@ static void model_client__a_request_has_its_own_timeout(void **state) {
   assert_int_equal(world->request_count, 2);
 }
 
+/* What hangs once it is connected was reached, and may have cost something. */
+static void model_client__what_hangs_was_reached(void **state) {
+  struct world *world = *state;
+  struct asked asked;
+  char logged[TEXT_MAX];
+  world->settings.timeout = HF_MS(50);
+  assert_int_equal(hf_model_client_reload(world->client, &world->settings), 0);
+  server_says(world, NULL, NULL);
+  assert_int_equal(ask(world, &asked), 0);
+  wait_for(world, &asked);
+  assert_int_equal(asked.error, HF_ERR_UNAVAILABLE);
+  const ssize_t n = read(world->log_fd[0], logged, sizeof logged);
+  assert_true(n > 0 && memmem(logged, (size_t)n, "fault=timed_out", 15));
+}
+
 static void model_client__what_is_down_is_not_asked(void **state) {
   struct world *world = *state;
   struct asked asked;
@@ -393,6 +408,15 @@ static void model_client__tokens_are_bounded_by_the_hour(void **state) {
   }
   assert_int_equal(answered, 3);
   assert_int_equal(world->request_count, 3);
+
+  world->settings.budget = 2000; /* what was taken stays taken, and what is more is there at once */
+  assert_int_equal(hf_model_client_reload(world->client, &world->settings), 0);
+  answered = 0;
+  while (ask(world, &asked) == 0 && answered < 20) {
+    wait_for(world, &asked);
+    answered++;
+  }
+  assert_int_equal(answered, 6);
 
   world->settings.budget = 0;
   assert_int_equal(hf_model_client_reload(world->client, &world->settings), 0);
@@ -458,6 +482,7 @@ int main(void) {
       TEST(model_client__what_is_final_is_not),
       TEST(model_client__gives_up_in_time),
       TEST(model_client__a_request_has_its_own_timeout),
+      TEST(model_client__what_hangs_was_reached),
       TEST(model_client__what_is_down_is_not_asked),
       TEST(model_client__no_more_than_two_at_a_time),
       TEST(model_client__no_more_wait_than_its_limit),
