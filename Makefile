@@ -28,7 +28,10 @@ help: ## list the targets
 setup: ## install everything that any target needs
 	@tools/setup build test lint fuzz models bench
 
-demo: all ## show the point: a faulty server called directly, then through Holdfast
+demo: ## show the point: a faulty server called directly, then through Holdfast
+	@tools/setup build
+	@$(call configure,$(BUILD),--prefix=$(PREFIX))
+	@ninja -C $(BUILD) -j $(JOBS) holdfast tests/lib/demo tests/lib/chaos
 	@$(BUILD)/tests/lib/demo
 
 test: ## run every test: unit, simulator, corpora, scenarios, official clients
@@ -98,9 +101,12 @@ format: ## format the C sources in place
 	@tools/setup lint
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 
-install: all ## install under PREFIX (/usr/local), honouring DESTDIR
+install: ## install under PREFIX (/usr/local), honouring DESTDIR
+	@tools/setup build
+	@$(call configure,$(BUILD),--prefix=$(PREFIX))
 	@meson configure $(BUILD) --prefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@ninja -C $(BUILD) -j $(JOBS) product
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 clean: ## remove what was built
 	@rm -rf $(BUILD) $(BUILD)-*
