@@ -29,6 +29,15 @@ static inline bool hf_str_equal(struct hf_str a, struct hf_str b) {
   return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* At most `max` bytes of it, and no part of a character of UTF-8. */
+static inline struct hf_str hf_str_cut(struct hf_str s, size_t max) {
+  if (s.len <= max)
+    return s;
+  while (max > 0 && ((unsigned char)s.ptr[max] & 0xc0) == 0x80)
+    max--;
+  return (struct hf_str){s.ptr, max};
+}
+
 static inline bool hf_str_starts(struct hf_str s, struct hf_str prefix) {
   return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }

@@ -44,15 +44,12 @@ static void print_tool(const struct hf_json_doc *doc, uint32_t tool, struct hf_a
   const char *end = description.len ? memchr(description.ptr, '\n', description.len) : NULL;
   if (end)
     description.len = (size_t)(end - description.ptr);
-  bool cut = description.len > SUMMARY_MAX;
-  if (cut)
-    for (description.len = SUMMARY_MAX; ((unsigned char)description.ptr[description.len] & 0xc0) == 0x80;)
-      description.len--;
+  const struct hf_str summary = hf_str_cut(description, SUMMARY_MAX);
   struct hf_str name = text_of(doc, tool, "name", arena, "?");
   hf_terminal_print(stdout, name, false);
   printf("%*s  ", name.len < 32 ? 32 - (int)name.len : 0, "");
-  hf_terminal_print(stdout, description, false);
-  (void)puts(cut ? "…" : "");
+  hf_terminal_print(stdout, summary, false);
+  (void)puts(summary.len < description.len ? "…" : "");
 }
 
 size_t hf_query_print_tools(const struct hf_json_doc *doc, uint32_t result, bool json, size_t printed) {

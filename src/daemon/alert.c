@@ -46,9 +46,7 @@ struct hf_alerts {
 };
 
 static void keep(char to[NAME_MAX_LEN], struct hf_str text) {
-  size_t len = text.len < NAME_MAX_LEN ? text.len : NAME_MAX_LEN - 1;
-  while (len < text.len && len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
-    len--;
+  const size_t len = hf_str_cut(text, NAME_MAX_LEN - 1).len;
   memcpy(to, text.ptr ? text.ptr : "", len);
   to[len] = '\0';
 }

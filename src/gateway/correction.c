@@ -135,18 +135,9 @@ static struct loop *find_or_add(struct hf_corrections *corrections, const struct
   return loop;
 }
 
-/* At most `max` bytes of it, and no part of a character. */
-static struct hf_str cut(struct hf_str text, size_t max) {
-  if (text.len <= max)
-    return text;
-  while (max > 0 && ((unsigned char)text.ptr[max] & 0xC0) == 0x80)
-    max--;
-  return (struct hf_str){text.ptr, max};
-}
-
 static struct hf_correction_try *copy_try(const struct hf_correction_try *what) {
-  const struct hf_str reason = cut(what->reason, HF_CORRECTION_REASON_MAX);
-  const struct hf_str call = cut(what->call, HF_CORRECTION_CALL_MAX);
+  const struct hf_str reason = hf_str_cut(what->reason, HF_CORRECTION_REASON_MAX);
+  const struct hf_str call = hf_str_cut(what->call, HF_CORRECTION_CALL_MAX);
   struct hf_correction_try *copy = hf_calloc(1, sizeof *copy + reason.len + call.len);
   if (!copy)
     return NULL;

@@ -21,12 +21,7 @@ enum {
 };
 
 int hf_feedback_quote(struct hf_str text, size_t max, struct hf_buf *out) {
-  struct hf_str shown = text;
-  if (text.len > max) {
-    shown.len = max;
-    while (shown.len > 0 && ((unsigned char)text.ptr[shown.len] & 0xc0) == 0x80)
-      shown.len--;
-  }
+  const struct hf_str shown = hf_str_cut(text, max);
   int r = hf_json_escape(out, shown);
   return r == 0 && shown.len < text.len ? hf_buf_append_str(out, HF_STR("… (cut)")) : r;
 }

@@ -10,23 +10,15 @@ bool hf_repaired(const struct hf_exchange *exchange) {
   return exchange->repairs || exchange->corrected || exchange->asked_name.ptr;
 }
 
-static struct hf_str cut(struct hf_str s, size_t max) {
-  if (s.len <= max)
-    return s;
-  while (max > 0 && ((unsigned char)s.ptr[max] & 0xc0) == 0x80)
-    max--;
-  return (struct hf_str){s.ptr, max};
-}
-
 static void write_one(struct hf_json_writer *w, const char *kind, struct hf_str pointer, struct hf_str from,
                       struct hf_str to, size_t max) {
   hf_json_write_object(w);
   hf_json_write_member_str(w, "kind", hf_str_from(kind));
-  hf_json_write_member_str(w, "pointer", cut(pointer, POINTER_SHOWN_MAX));
+  hf_json_write_member_str(w, "pointer", hf_str_cut(pointer, POINTER_SHOWN_MAX));
   if (from.ptr)
-    hf_json_write_member_str(w, "from", cut(from, max));
+    hf_json_write_member_str(w, "from", hf_str_cut(from, max));
   if (to.ptr)
-    hf_json_write_member_str(w, "to", cut(to, max));
+    hf_json_write_member_str(w, "to", hf_str_cut(to, max));
   hf_json_write_object_end(w);
 }
 

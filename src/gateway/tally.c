@@ -88,20 +88,10 @@ static struct row *find_row(struct hf_tally *tally, struct hf_str server, struct
   return row ? row : add_row(tally, HF_STR("_other\0_other"), sizeof "_other" - 1);
 }
 
-/* Cut at a character. */
-static size_t place_len(struct hf_str pointer) {
-  if (pointer.len <= HF_TALLY_PLACE_LEN_MAX)
-    return pointer.len;
-  size_t len = HF_TALLY_PLACE_LEN_MAX;
-  while (len > 0 && ((unsigned char)pointer.ptr[len] & 0xc0) == 0x80)
-    len--;
-  return len;
-}
-
 static void count_place(struct row *row, struct hf_str pointer) {
   if (!pointer.ptr)
     return;
-  const size_t len = place_len(pointer);
+  const size_t len = hf_str_cut(pointer, HF_TALLY_PLACE_LEN_MAX).len;
   for (size_t i = 0; i < row->place_count; i++) {
     struct place *place = &row->places[i];
     if (place->len == len && memcmp(place->text, pointer.ptr, len) == 0) {

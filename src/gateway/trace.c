@@ -29,18 +29,9 @@ static struct hf_gateway *gateway_of(const struct hf_exchange *exchange) {
   return exchange->client->gateway;
 }
 
-/* Cuts at a character, so that what is kept is UTF-8 still. */
-static size_t fitting(struct hf_str s, size_t room) {
-  if (s.len <= room)
-    return s.len;
-  while (room > 0 && ((unsigned char)s.ptr[room] & 0xc0) == 0x80)
-    room--;
-  return room;
-}
-
 static struct hf_trace_text copy(struct hf_trace *trace, struct hf_str s) {
   size_t room = HF_TRACE_TEXT_MAX - trace->text_len;
-  size_t len = fitting(s, room < HF_TRACE_NAME_MAX ? room : HF_TRACE_NAME_MAX);
+  size_t len = hf_str_cut(s, room < HF_TRACE_NAME_MAX ? room : HF_TRACE_NAME_MAX).len;
   struct hf_trace_text text = {(uint16_t)trace->text_len, (uint16_t)len};
   if (len)
     memcpy(trace->text + trace->text_len, s.ptr, len);

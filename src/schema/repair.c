@@ -376,15 +376,9 @@ static int read_leniently(struct search *s, struct hf_str raw) {
   return last ? explore_read(s, text, how, last) : HF_ERR_NOMEM;
 }
 
-/* A copy for who reads it, cut between characters. */
+/* A copy for who reads it. */
 static struct hf_str shown(struct hf_arena *arena, struct hf_str text) {
-  if (!text.ptr)
-    return text;
-  size_t len = text.len;
-  if (len > HF_REPAIR_SHOWN_MAX)
-    for (len = HF_REPAIR_SHOWN_MAX; len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80;)
-      len--;
-  return hf_arena_copy(arena, (struct hf_str){text.ptr, len});
+  return text.ptr ? hf_arena_copy(arena, hf_str_cut(text, HF_REPAIR_SHOWN_MAX)) : text;
 }
 
 /* Lists the steps in the order in which they were made. */

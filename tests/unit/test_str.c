@@ -85,11 +85,28 @@ static void str__reads_decimals_strictly(void **state) {
   }
 }
 
+static void str__is_cut_at_a_character(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t max, len;
+  } rows[] = {
+      {"abc", 3, 3},       {"abc", 2, 2},          {"abc", 0, 0},      {"a\xc3\xa4", 3, 3},
+      {"a\xc3\xa4", 2, 1}, {"\xe2\x82\xac", 2, 0}, {"\x80\x80", 1, 0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hf_str text = hf_str_from(rows[i].text), cut = hf_str_cut(text, rows[i].max);
+    assert_ptr_equal(cut.ptr, text.ptr);
+    assert_int_equal(cut.len, rows[i].len);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(str__absent_is_not_empty),        cmocka_unit_test(str__compares_bytes),
       cmocka_unit_test(str__ignores_case_of_ascii_only), cmocka_unit_test(str__writes_decimals),
       cmocka_unit_test(str__trims_spaces_and_tabs),      cmocka_unit_test(str__reads_decimals_strictly),
+      cmocka_unit_test(str__is_cut_at_a_character),
   };
   return cmocka_run_group_tests_name("str", tests, NULL, NULL);
 }
