@@ -295,6 +295,8 @@ void hf_arguments_refuse(struct hf_exchange *exchange, const struct hf_misfit *m
   hf_buf_init(&example, EXAMPLE_BYTES_MAX);
   if (misfit->schema && run)
     (void)hf_example_write(misfit->schema, run, EXAMPLE_BYTES_MAX, &example);
+  if (hf_str_equal(hf_buf_str(&example), HF_STR("{}"))) /* whoever sent that would lose what was meant */
+    hf_buf_reset(&example, EXAMPLE_BYTES_MAX);
   (void)hf_feedback_first(misfit, &reason);
   if (append_text(exchange, misfit, hf_buf_str(&example), &text) < 0) {
     hf_buf_reset(&text, TEXT_MAX);

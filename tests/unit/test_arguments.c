@@ -28,7 +28,8 @@
 #define TOOLS                                                                                                          \
   "{\"tools\":[{\"name\":\"search\",\"description\":\"Finds documents\",\"annotations\":{\"readOnlyHint\":true},"      \
   "\"inputSchema\":" SEARCH "},{\"name\":\"order\",\"description\":\"Buys an item\",\"inputSchema\":" ORDER "},"       \
-  "{\"name\":\"weather\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"},"               \
+  "{\"name\":\"weather\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"properties\":" \
+  "{\"city\":{\"type\":\"string\"}}},"                                                                                 \
   "\"outputSchema\":" WEATHER_OUT "},{\"name\":\"odd\",\"inputSchema\":{\"type\":\"object\",\"properties\":"           \
   "{\"a\":{\"$ref\":\"#/nowhere\"}}}},{\"name\":\"create_issue\",\"annotations\":{\"readOnlyHint\":true},"             \
   "\"inputSchema\":{\"type\":\"object\"}}]}"
@@ -136,6 +137,17 @@ static void arguments__that_do_not_fit_are_refused_with_every_reason(void **stat
   assert_int_equal(counted(&bed, "holdfast_arguments_total{result=\"refused\"} "), 1);
   assert_int_equal(
       counted(&bed, "holdfast_calls_total{server=\"shop\",tool=\"search\",source=\"live\",fault=\"schema\"} "), 1);
+  bed_close(&bed);
+}
+
+/* Where nothing is needed, the least that fits would only lose what was meant. */
+static void arguments__an_example_without_members_is_not_shown(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, NULL);
+  call(&bed, "shop__weather", "{\"city\":{\"name\":\"Rome\"}}");
+  assert_has(bed.reply.answer, "\\\"/city\\\" must be a string");
+  assert_lacks(bed.reply.answer, "The least that fits");
   bed_close(&bed);
 }
 
@@ -611,6 +623,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arguments__that_fit_are_sent_as_they_are),
       cmocka_unit_test(arguments__that_do_not_fit_are_refused_with_every_reason),
+      cmocka_unit_test(arguments__an_example_without_members_is_not_shown),
       cmocka_unit_test(arguments__refused_say_nothing_of_the_tool_to_its_breaker),
       cmocka_unit_test(arguments__that_are_absent_count_as_none),
       cmocka_unit_test(arguments__with_a_member_twice_are_refused),
