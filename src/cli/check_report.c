@@ -160,6 +160,21 @@ static void put_tool(struct hf_printer *out, const struct hf_tool_settings *t) {
     hf_print(out, "    its errors come with advice (%zu hint%s)\n", t->hints.count, plural(t->hints.count));
 }
 
+/* Arguments go to whoever is asked, so that is told. */
+static void put_correction(struct hf_printer *out, const struct hf_settings *settings, struct hf_arena *arena) {
+  bool client = settings->tool_defaults.ask.mode == HF_ASK_CLIENT,
+       model = settings->tool_defaults.ask.mode == HF_ASK_MODEL;
+  for (size_t i = 0; i < settings->tool_count; i++) {
+    client = client || settings->tools[i].ask.mode == HF_ASK_CLIENT;
+    model = model || settings->tools[i].ask.mode == HF_ASK_MODEL;
+  }
+  if (client)
+    hf_print(out, "arguments that don't fit: the caller's own model is asked for better ones\n");
+  if (model)
+    hf_print(out, "arguments that don't fit: the model '%.*s' at %.*s is asked for better ones\n",
+             HF_STR_FMT(settings->model.name), HF_STR_FMT(origin_of(settings->model.url, arena)));
+}
+
 static void put_route(struct hf_printer *out, const struct hf_route_settings *r) {
   static const char *const orders[] = {"the first that can", "the fastest that can", "by weight"};
   hf_print(out, "  %.*s: answered by ", HF_STR_FMT(r->name));
@@ -182,6 +197,7 @@ int hf_check_text(const char *path, const struct hf_settings *settings, const st
   hf_print(&out, "listens at %.*s port %u, %zu token%s, profile %.*s\n", HF_STR_FMT(settings->listen_host),
            settings->listen_port, settings->principal_count, plural(settings->principal_count),
            HF_STR_FMT(settings->profile));
+  put_correction(&out, settings, &arena);
   hf_print(&out, "servers:\n");
   for (size_t i = 0; i < settings->server_count; i++)
     put_server(&out, &settings->servers[i], &arena);

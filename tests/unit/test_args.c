@@ -101,7 +101,11 @@ static void check__shows_no_secret(void **state) {
       "  web: { url: 'https://user:canary@host.example:8443/canary/mcp?key=canary#canary', proxy: 'http://canary@p',\n"
       "         headers: { Authorization: 'Bearer canary' } }\n"
       "  child: { command: /bin/true, args: ['--token=canary'], env: { TOKEN: canary } }\n"
-      "tools: { 'web__*': { safety: read_only }, 'child__x': { hidden: true } }\n";
+      "correction: { auto: model, model: { url: 'https://model.example/canary', name: small, key: canary } }\n"
+      "tools:\n"
+      "  web__*: { safety: read_only, correction: { auto: client } }\n"
+      "  child__x: { hidden: true }\n"
+      "  child__y: { expect: { pointer: /n, equals: canary }, hints: { a: canary, b: canary } }\n";
   static struct hf_problems problems;
   hf_problems_init(&problems);
   struct hf_settings *settings = NULL;
@@ -119,6 +123,11 @@ static void check__shows_no_secret(void **state) {
   assert_non_null(strstr(text.data, "child: /bin/true with 1 argument, 1 variable;"));
   assert_non_null(strstr(text.data, "\"origin\":\"https://host.example:8443\""));
   assert_non_null(strstr(text.data, "web__* at web: read_only, because the configuration says so"));
+  assert_non_null(strstr(text.data, "don't fit: the caller's own model is asked for better ones\n"));
+  assert_non_null(
+      strstr(text.data, "don't fit: the model 'small' at https://model.example is asked for better ones\n"));
+  assert_non_null(strstr(text.data, "child__y at child: as safe as its annotations say\n    a result is held against "
+                                    "what is expected at '/n'\n    its errors come with advice (2 hints)\n"));
   hf_buf_deinit(&text);
   hf_settings_free(settings);
 }
