@@ -104,7 +104,7 @@ int hf_arguments_examine(struct hf_exchange *exchange, struct hf_str raw, struct
   raw = given(raw);
   struct finding found = look(exchange, raw);
   if (found.code == 0 || found.code == HF_ERR_AGAIN)
-    return 0;
+    return found.schema ? found.code : HF_ERR_AGAIN;
   int r = explain(exchange, raw, &found, ret_misfit);
   if (r != HF_ERR_NOMEM)
     return HF_ERR_INVALID;

@@ -9,8 +9,9 @@
 #include "gateway/misfit.h"
 #include "gateway/stage.h"
 
-/* Holds `raw` (absent: no arguments) against the schema of the exchange's tool or route. Returns 0 if it fits or nobody
- * can tell; HF_ERR_INVALID with the misfit, owned, to be deinited; HF_ERR_NOMEM. */
+/* Holds `raw` (absent: no arguments) against the schema of the exchange's tool or route. Returns 0 if it fits;
+ * HF_ERR_INVALID with the misfit, owned, to be deinited; HF_ERR_AGAIN if nobody can tell, for there is no schema (any
+ * more) that can be used; HF_ERR_NOMEM. */
 int hf_arguments_examine(struct hf_exchange *exchange, struct hf_str raw, struct hf_misfit *ret_misfit);
 
 /* The stage. */
