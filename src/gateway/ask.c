@@ -179,7 +179,10 @@ static void on_patience_over(struct hf_exchange *exchange) {
   hf_arguments_give_up(exchange);
 }
 
-static void on_client_answer(struct hf_exchange *exchange, const struct hf_message *response) {
+static void on_client_answer(struct hf_exchange *exchange, const struct hf_message *response, unsigned tag) {
+  (void)tag;
+  if (!response)
+    return; /* a call that is still held ends with its client */
   struct hf_buf text;
   hf_buf_init(&text, HF_SAMPLING_TEXT_MAX);
   bool said =
@@ -204,7 +207,9 @@ static int ask_legacy(struct hf_ask *ask, struct hf_str message) {
   hf_buf_init(&params, ASK_RESULT_MAX);
   int r = hf_sampling_params(hf_prompt_instructions(), message, ANSWER_TOKENS, &params);
   if (r == 0)
-    r = hf_question_ask_own(ask->exchange, HF_METHOD_SAMPLING, hf_buf_str(&params), on_client_answer);
+    r = hf_question_ask_own(ask->exchange, &(struct hf_own_question){.method = HF_METHOD_SAMPLING,
+                                                                     .params = hf_buf_str(&params),
+                                                                     .answered = on_client_answer});
   hf_buf_deinit(&params);
   return r;
 }

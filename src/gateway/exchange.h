@@ -29,6 +29,7 @@ enum { HF_EXCHANGE_EVENTS_MAX = 6, HF_LIVE_MAX = 2 };
 
 struct hf_exchange;
 struct hf_ask;
+struct hf_round;
 
 /* One provider that can answer a call, once it is known. In the exchange's arena. */
 struct hf_target_tool {
@@ -131,6 +132,8 @@ struct hf_exchange {
   const struct hf_target_tool *response_target;
   struct hf_str result_misfit;  /* what is wrong with it, if it does not fit its outputSchema; in the arena */
   struct hf_message kept;       /* holds it over turns of the loop */
+  struct hf_round *round;       /* of questions of a modern server; in the arena; NULL: it asked nothing */
+  struct hf_str unasked;        /* why its client was not asked, or did not answer; in the arena; absent: neither */
   struct hf_check_call *check;  /* a status check under way */
   struct hf_str sent_arguments; /* those of the last attempt, if they were not the caller's own */
   struct hf_buf substitute;     /* the raw result of an answer that is not live, without marks */

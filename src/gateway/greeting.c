@@ -135,6 +135,15 @@ static void answer_initialize(struct hf_exchange *exchange) {
   hf_buf_deinit(&result);
 }
 
+static void note_what_it_can_be_asked(struct hf_client *client, struct hf_str raw) {
+  struct hf_buf asked;
+  hf_buf_init(&asked, raw.len + GREETING_MAX);
+  hf_free(client->asked_capabilities);
+  const int r = hf_capabilities_write_asked(raw, &asked);
+  client->asked_capabilities = r == 0 ? hf_strndup(asked.data, asked.len) : NULL;
+  hf_buf_deinit(&asked);
+}
+
 void hf_greeting_initialize(struct hf_exchange *exchange) {
   struct hf_client *client = exchange->client;
   struct hf_str asked;
@@ -149,6 +158,7 @@ void hf_greeting_initialize(struct hf_exchange *exchange) {
   client->capabilities = hf_capabilities_read(raw);
   hf_free(client->raw_capabilities);
   client->raw_capabilities = raw.ptr ? hf_strndup(raw.ptr, raw.len) : NULL;
+  note_what_it_can_be_asked(client, raw);
   answer_initialize(exchange);
 }
 

@@ -8,6 +8,7 @@
 #include "gateway/question.h"
 #include "gateway/relay.h"
 #include "gateway/result.h"
+#include "gateway/round.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -68,12 +69,17 @@ static void land(struct hf_live *live) {
   live->ref = NULL;
   hf_list_remove(&live->at_instance);
   hf_question_void(live->exchange, live);
+  hf_round_end(live);
 }
 
 static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_live *live = ctx;
   struct hf_exchange *exchange = live->exchange;
   land(live);
+  if (response && hf_round_is_wanted(exchange, response)) {
+    hf_round_begin(live, response);
+    return;
+  }
 
   struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
   event.done.evidence = *evidence;
@@ -126,7 +132,7 @@ static int collect_headers(struct hf_exchange *exchange, const struct hf_target_
 
 static struct hf_live *free_live(struct hf_exchange *exchange) {
   struct hf_live *live = exchange->live;
-  while (live->ref)
+  while (live->ref || hf_round_waits(live))
     live++;
   assert(live < exchange->live + HF_LIVE_MAX);
   return live;
@@ -180,7 +186,7 @@ static int make_arguments(struct hf_exchange *exchange, struct hf_target_tool *t
   return r;
 }
 
-static int send_request(struct hf_live *live, const struct hf_call_action *action) {
+static int send_request(struct hf_live *live, bool new_session, hf_time connect_by) {
   struct hf_exchange *exchange = live->exchange;
   struct hf_instance *instance = live->target->instance;
   struct hf_str arguments;
@@ -203,8 +209,8 @@ static int send_request(struct hf_live *live, const struct hf_call_action *actio
         .name = live->target->name.ptr ? live->target->name : exchange->request.uri,
         .params = params,
         .param_count = (size_t)param_count,
-        .new_session = action->start.new_session,
-        .connect_by = action->start.connect_by,
+        .new_session = new_session,
+        .connect_by = connect_by,
         .events = &attempt_events,
         .ctx = live,
     };
@@ -212,6 +218,20 @@ static int send_request(struct hf_live *live, const struct hf_call_action *actio
   }
   hf_pieces_deinit(&text);
   return r;
+}
+
+static void begin(struct hf_live *live, bool new_session, hf_time connect_by) {
+  live->upstream_id = hf_gateway_next_id(live->exchange->client->gateway);
+  live->exchange->target = live->target;
+  int r = send_request(live, new_session, connect_by);
+  if (r == 0) {
+    hf_list_push_back(&live->target->instance->attempts, &live->at_instance);
+    return;
+  }
+  live->ref = NULL;
+  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED
+                            : r == HF_ERR_INVALID   ? HF_EVIDENCE_MISFIT
+                                                    : HF_EVIDENCE_LOCAL_LIMIT);
 }
 
 void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *action) {
@@ -224,19 +244,14 @@ void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *ac
   struct hf_live *live = free_live(exchange);
   live->target = &exchange->targets[action->provider];
   live->attempt = action->start.attempt;
-  live->upstream_id = hf_gateway_next_id(exchange->client->gateway);
-  exchange->target = live->target;
   if (exchange->response_attempt != action->start.attempt)
     exchange->response = NULL; /* that of the attempt before is not this one's */
-  int r = send_request(live, action);
-  if (r == 0) {
-    hf_list_push_back(&live->target->instance->attempts, &live->at_instance);
-    return;
-  }
-  live->ref = NULL;
-  attempt_failed_here(live, r == HF_ERR_UNAVAILABLE ? HF_EVIDENCE_NOT_STARTED
-                            : r == HF_ERR_INVALID   ? HF_EVIDENCE_MISFIT
-                                                    : HF_EVIDENCE_LOCAL_LIMIT);
+  begin(live, action->start.new_session, action->start.connect_by);
+}
+
+void hf_live_again(struct hf_live *live) {
+  const hf_time patience = live->target->policy->timeout.connect;
+  begin(live, false, hf_time_add(live->exchange->client->gateway->loop->now, patience));
 }
 
 void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *what) {
@@ -250,10 +265,11 @@ void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *wha
   };
   for (size_t i = 0; i < HF_LIVE_MAX; i++) {
     struct hf_live *live = &exchange->live[i];
-    if (!live->ref || live->attempt != what->attempt)
+    if ((!live->ref && !hf_round_waits(live)) || live->attempt != what->attempt)
       continue;
     struct hf_upstream *upstream = live->target->instance->upstream;
-    upstream->ops->abort(upstream, live->ref, texts[what->reason]);
+    if (live->ref)
+      upstream->ops->abort(upstream, live->ref, texts[what->reason]);
     land(live);
   }
 }

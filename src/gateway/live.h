@@ -10,6 +10,9 @@
  * turn of the loop. */
 void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *action);
 
+/* Sends the request of an attempt once more, with the answers to what the server asked: part of the same attempt. */
+void hf_live_again(struct hf_live *live);
+
 /* Performs HF_CALL_ABORT_ATTEMPT: nothing more is heard of it. */
 void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *what);
 

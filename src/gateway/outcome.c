@@ -99,7 +99,7 @@ static const char *const descriptions[HF_FAULT_COUNT] = {
     [HF_FAULT_UNEXPECTED] = "answered, but not with what is expected of it",
     [HF_FAULT_RESULT_MISFIT] = "answered with a result that doesn't fit the tool's outputSchema",
     [HF_FAULT_SCHEMA] = "was not asked: the arguments don't fit the tool's schema",
-    [HF_FAULT_INPUT_REQUIRED] = "asks for input that this client cannot be asked for",
+    [HF_FAULT_INPUT_REQUIRED] = "asks for input that this client does not give",
     [HF_FAULT_CANCELLED] = "was not waited for: the call was cancelled",
     [HF_FAULT_DEADLINE] = "did not answer before the call's deadline",
     [HF_FAULT_NONE] = "did not fail",
@@ -149,6 +149,8 @@ static int append_cause(const struct hf_exchange *exchange, const struct hf_outc
   if (r == 0 && instance->reason &&
       (outcome->fault == HF_FAULT_UNREACHABLE || outcome->fault == HF_FAULT_MISCONFIGURED))
     r = hf_buf_printf(out, " (%.*s)", HF_STR_FMT(shown(hf_str_from(instance->reason), REASON_SHOWN_MAX)));
+  if (r == 0 && outcome->fault == HF_FAULT_INPUT_REQUIRED && exchange->unasked.ptr)
+    r = hf_buf_printf(out, " (%.*s)", HF_STR_FMT(shown(exchange->unasked, REASON_SHOWN_MAX)));
   return r;
 }
 

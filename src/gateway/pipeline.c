@@ -198,6 +198,14 @@ static const struct hf_message *told_answer(struct hf_exchange *exchange, struct
   return r == 0 ? ret_made : NULL;
 }
 
+/* What a server says that cannot ask: that a legacy client declared too little, in words that such a client does not
+ * know. */
+static bool lacks_capability(const struct hf_exchange *exchange) {
+  const struct hf_message *response = exchange->response;
+  return exchange->era != HF_ERA_MODERN && response && response->kind == HF_MESSAGE_ERROR &&
+         response->error_code == HF_RPC_MISSING_CAPABILITY;
+}
+
 /* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
  * that a session is lost is said of the gateway's session, and a client would take it for its own. */
 static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
@@ -211,6 +219,13 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
                   outcome->end != HF_CALL_END_CHECKED;
   struct hf_message made = {0};
   struct hf_outcome told = *outcome;
+  if (answered && lacks_capability(exchange)) {
+    exchange->unasked = HF_STR("the client did not declare that it can be asked");
+    answered = false;
+    told.fault = HF_FAULT_INPUT_REQUIRED;
+  } else if (exchange->unasked.ptr && told.end == HF_CALL_END_ANSWERED) {
+    told.fault = HF_FAULT_INPUT_REQUIRED;
+  }
   const struct hf_message *response = answered ? told_answer(exchange, &told, &made) : NULL;
   tell_stages(exchange, response, &told);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;

@@ -28,14 +28,6 @@ static void refuse(struct hf_instance *instance, struct hf_str server_id, int co
   hf_buf_deinit(&text);
 }
 
-static bool declared(const struct hf_client *client, enum hf_method method) {
-  if (method == HF_METHOD_SAMPLING)
-    return client->capabilities.sampling;
-  if (method == HF_METHOD_ELICIT)
-    return client->capabilities.elicitation;
-  return method == HF_METHOD_ROOTS_LIST && client->capabilities.roots;
-}
-
 /* A child's requests carry nothing that says which call they belong to: with one client behind it, the call that was
  * sent last is the likeliest, and any is at the right client. One that is not at the server cannot be meant. */
 static const struct hf_live *latest(const struct hf_instance *instance) {
@@ -87,7 +79,8 @@ static void deliver(struct hf_question *question, struct hf_pieces *text) {
 
 void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
   struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
-  if (!client || !declared(client, message->method)) {
+  if (!client ||
+      !hf_capabilities_cover(client->capabilities, message->method, hf_message_raw(message, HF_FIELD_PARAMS))) {
     refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
     return;
   }
@@ -130,21 +123,21 @@ static int compose_own(const struct hf_question *question, enum hf_method method
   return r;
 }
 
-int hf_question_ask_own(struct hf_exchange *exchange, enum hf_method method, struct hf_str params,
-                        hf_question_fn *answered) {
+int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_question *what) {
   struct hf_client *client = exchange->client;
-  if (!declared(client, method))
+  if (!hf_capabilities_cover(client->capabilities, what->method, what->params))
     return HF_ERR_UNSUPPORTED;
   if (count_open(client) >= HF_QUESTIONS_MAX)
     return HF_ERR_LIMIT;
-  struct hf_question *question = question_new(client, NULL, NULL, (struct hf_str){NULL, 0});
+  struct hf_question *question = question_new(client, NULL, what->live, (struct hf_str){NULL, 0});
   if (!question)
     return HF_ERR_NOMEM;
   question->exchange = exchange;
-  question->answered = answered;
+  question->answered = what->answered;
+  question->tag = what->tag;
   struct hf_pieces text;
   hf_pieces_init(&text);
-  int r = compose_own(question, method, params, &text);
+  int r = compose_own(question, what->method, what->params, &text);
   if (r == 0)
     deliver(question, &text);
   else
@@ -165,6 +158,14 @@ static struct hf_question *find(struct hf_client *client, struct hf_str id) {
   return NULL;
 }
 
+static void answer_own(struct hf_question *question, const struct hf_message *response) {
+  hf_question_fn *answered = question->answered;
+  struct hf_exchange *exchange = question->exchange;
+  const unsigned tag = question->tag;
+  question_free(question);
+  answered(exchange, response, tag);
+}
+
 void hf_question_answer(struct hf_client *client, const struct hf_message *response) {
   struct hf_question *question = find(client, response->id);
   if (!question) {
@@ -173,9 +174,7 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
   }
   struct hf_exchange *exchange = question->exchange;
   if (question->answered) {
-    hf_question_fn *answered = question->answered;
-    question_free(question);
-    answered(exchange, response);
+    answer_own(question, response);
     return;
   }
   struct hf_rewrite rewrite;
@@ -218,13 +217,24 @@ void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) 
   }
 }
 
-bool hf_question_desert(struct hf_exchange *exchange) {
-  struct hf_list *it = exchange->client->questions.next;
-  while (it != &exchange->client->questions) {
+/* The oldest one of a call. */
+static struct hf_question *first_of(const struct hf_exchange *exchange) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
-    it = it->next;
-    if (question->exchange != exchange)
+    if (question->exchange == exchange)
+      return question;
+  }
+  return NULL;
+}
+
+bool hf_question_desert(struct hf_exchange *exchange) {
+  struct hf_question *question;
+  while ((question = first_of(exchange)) != NULL) {
+    if (question->answered) {
+      answer_own(question, NULL);
       continue;
+    }
     refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
     struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
     question_free(question);

@@ -10,14 +10,16 @@
 
 enum { HF_QUESTIONS_MAX = 64 }; /* open at one client */
 
-/* The client's response to a question of the gateway's own: a result or an error, borrowed. */
-typedef void hf_question_fn(struct hf_exchange *exchange, const struct hf_message *response);
+/* The client's response to a question of the gateway's own: a result or an error, borrowed. NULL: the client has gone
+ * from the call, and nobody will answer; then the exchange must not end in this very turn. `tag` as it was asked. */
+typedef void hf_question_fn(struct hf_exchange *exchange, const struct hf_message *response, unsigned tag);
 
 struct hf_question {
   struct hf_list link; /* in its client's list */
   struct hf_client *client;
   struct hf_instance *instance; /* a reference; NULL: it is the gateway's own */
   hf_question_fn *answered;     /* of one that is */
+  unsigned tag;                 /* likewise */
   struct hf_exchange *exchange; /* whose call it belongs to, or NULL */
   unsigned attempt;             /* of that call, when it was asked */
   uint64_t id;                  /* towards the client */
@@ -28,11 +30,18 @@ struct hf_question {
  * `message`. */
 void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message);
 
+struct hf_own_question {
+  enum hf_method method;
+  struct hf_str params;       /* raw, or absent */
+  const struct hf_live *live; /* whose attempt it dies with; NULL: the whole call */
+  hf_question_fn *answered;
+  unsigned tag;
+};
+
 /* A question of the gateway's own, about a call that it holds. It dies with the exchange, or by hf_question_void; then
  * `answered` is not called. Returns 0; HF_ERR_UNSUPPORTED if the client did not declare that it can answer;
  * HF_ERR_LIMIT if too many are open; HF_ERR_NOMEM. */
-int hf_question_ask_own(struct hf_exchange *exchange, enum hf_method method, struct hf_str params,
-                        hf_question_fn *answered);
+int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_question *what);
 
 /* The client's response. */
 void hf_question_answer(struct hf_client *client, const struct hf_message *response);

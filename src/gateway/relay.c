@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gateway/ask.h"
 #include "gateway/key_place.h"
+#include "gateway/round.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 #include "mcp/rewrite.h"
@@ -51,7 +52,8 @@ static void cross_eras(struct hf_rewrite *rewrite, const struct hf_exchange *exc
     char raw[NUMBER_MAX];
     int n = snprintf(raw, sizeof raw, "\"%.*s\"", HF_STR_FMT(instance->version));
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_VERSION), (struct hf_str){raw, (size_t)n});
-    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CAPABILITIES), HF_STR("{}"));
+    const char *asked = exchange->client->asked_capabilities;
+    hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CAPABILITIES), asked ? hf_str_from(asked) : HF_STR("{}"));
     hf_rewrite_set_meta(rewrite, HF_STR(HF_META_CLIENT_INFO), HF_STR(HF_IMPLEMENTATION));
     if (exchange->client->log_level >= 0) {
       n = snprintf(raw, sizeof raw, "\"%s\"", hf_log_level_name(exchange->client->log_level));
@@ -106,6 +108,7 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
     r = replace_arguments(&rewrite, exchange, arguments);
   cross_eras(&rewrite, exchange);
   hf_ask_strip(exchange, &rewrite);
+  hf_round_put(exchange, live, &rewrite);
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));
   hf_rewrite_set_progress_token(&rewrite, raw);

@@ -93,6 +93,7 @@ void hf_client_close(struct hf_client *client) {
   hf_free(client->server);
   hf_free(client->principal);
   hf_free(client->raw_capabilities);
+  hf_free(client->asked_capabilities);
   hf_free(client);
 }
 

@@ -26,6 +26,7 @@ struct hf_client {
   bool initialized;
   struct hf_capabilities capabilities; /* legacy */
   char *raw_capabilities;              /* legacy, owned, or NULL */
+  char *asked_capabilities;            /* the part that says what it can be asked; likewise */
   signed char log_level;               /* see mcp/log_level.h, or -1: what the server likes */
   unsigned listed;                     /* bit per enum hf_list_kind: it has seen the list */
   unsigned changed;                    /* bit per kind: to be announced */

@@ -109,6 +109,11 @@ static inline bool hf_call_finished(const struct hf_call *call) {
   return call->state == HF_CALL_STATE_FINISHED;
 }
 
+/* From now on it goes to no other target. */
+static inline void hf_call_stay(struct hf_call *call) {
+  call->stay = true;
+}
+
 /* The attempt in flight with this index, or NULL. */
 struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index);
 

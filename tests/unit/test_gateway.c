@@ -334,9 +334,10 @@ static void gateway__a_modern_server_is_told_the_version_by_every_request(void *
   struct hf_attempt_ref *ref = upstream_last(world_upstream(&bed.world, "new"));
   assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\""));
   assert_non_null(strstr(ref->text, "\"io.modelcontextprotocol/clientCapabilities\":{}"));
-  upstream_answer(ref, "{\"resultType\":\"input_required\",\"requestState\":\"s\"}");
+  upstream_answer(ref, "{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{\"method\":\"roots/list\"}}}");
+  world_run(&bed.world, 0);
   assert_non_null(strstr(bed.reply.answer, "\"isError\":true"));
-  assert_non_null(strstr(bed.reply.answer, "asks for input that this client cannot be asked for"));
+  assert_non_null(strstr(bed.reply.answer, "asks for input that this client does not give"));
   bed_close(&bed);
 }
 
