@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { TEXT_MAX = 64 << 20, SUMMARY_MAX = 96 };
+enum { TEXT_MAX = 64 << 20, NAME_WIDTH = 32, GAP = 2, SUMMARY_MAX = 96, SUMMARY_MIN = 20 };
 
 /* A string member, or `otherwise`; valid as long as `arena`. */
 static struct hf_str text_of(const struct hf_json_doc *doc, uint32_t object, const char *key, struct hf_arena *arena,
@@ -39,15 +39,24 @@ void hf_query_complain(const struct hf_json_doc *doc, uint32_t response) {
   hf_arena_deinit(&arena);
 }
 
+/* Columns left behind a name of so many. */
+static size_t summary_columns(size_t name) {
+  const size_t width = hf_terminal_width();
+  const size_t used = (name > NAME_WIDTH ? name : NAME_WIDTH) + GAP + 1;
+  if (width == 0)
+    return SUMMARY_MAX;
+  return width < used + SUMMARY_MIN ? SUMMARY_MIN : width - used;
+}
+
 static void print_tool(const struct hf_json_doc *doc, uint32_t tool, struct hf_arena *arena) {
   struct hf_str description = text_of(doc, tool, "description", arena, "");
   const char *end = description.len ? memchr(description.ptr, '\n', description.len) : NULL;
   if (end)
     description.len = (size_t)(end - description.ptr);
-  const struct hf_str summary = hf_str_cut(description, SUMMARY_MAX);
   struct hf_str name = text_of(doc, tool, "name", arena, "?");
+  const struct hf_str summary = hf_terminal_cut(description, summary_columns(name.len));
   hf_terminal_print(stdout, name, false);
-  printf("%*s  ", name.len < 32 ? 32 - (int)name.len : 0, "");
+  printf("%*s%*s", name.len < NAME_WIDTH ? NAME_WIDTH - (int)name.len : 0, "", GAP, "");
   hf_terminal_print(stdout, summary, false);
   (void)puts(summary.len < description.len ? "…" : "");
 }

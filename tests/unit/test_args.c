@@ -7,10 +7,12 @@
 
 #include "cli/args.h"
 #include "cli/check_report.h"
+#include "cli/query_text.h"
 #include "cli/terminal.h"
 #include "daemon/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -183,25 +185,40 @@ static void check__tells_a_command_that_is_in_no_folder_of_path(void **state) {
   }
 }
 
-/* What `help` prints, into a file that is read again. */
-static void assert_help_fits(const struct hf_command *command) {
-  FILE *file = tmpfile();
-  assert_non_null(file);
+/* What is printed from here on goes into a file that is read again. */
+struct capture {
+  FILE *file;
+  int standard;
+};
+
+static void capture_begin(struct capture *c) {
+  c->file = tmpfile();
+  assert_non_null(c->file);
   (void)fflush(stdout);
-  const int standard = dup(STDOUT_FILENO);
-  assert_true(standard >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
-  hf_command_help(command);
-  (void)fflush(stdout);
-  assert_true(dup2(standard, STDOUT_FILENO) >= 0);
-  assert_int_equal(close(standard), 0);
-  rewind(file);
+  c->standard = dup(STDOUT_FILENO);
+  assert_true(c->standard >= 0 && dup2(fileno(c->file), STDOUT_FILENO) >= 0);
+}
+
+/* Fails if a line has more than 80 columns; returns how many lines there are. */
+static unsigned capture_end(struct capture *c) {
   char line[256];
   unsigned lines = 0;
-  for (; fgets(line, sizeof line, file); lines++)
+  (void)fflush(stdout);
+  assert_true(dup2(c->standard, STDOUT_FILENO) >= 0);
+  assert_int_equal(close(c->standard), 0);
+  rewind(c->file);
+  for (; fgets(line, sizeof line, c->file); lines++)
     if (hf_terminal_columns((struct hf_str){line, strcspn(line, "\n")}) > 80)
       fail_msg("%s", line);
-  assert_true(lines > 3);
-  assert_int_equal(fclose(file), 0);
+  assert_int_equal(fclose(c->file), 0);
+  return lines;
+}
+
+static void assert_help_fits(const struct hf_command *command) {
+  struct capture capture;
+  capture_begin(&capture);
+  hf_command_help(command);
+  assert_true(capture_end(&capture) > 3);
 }
 
 static void args__help_fits_eighty_columns(void **state) {
@@ -214,6 +231,27 @@ static void args__help_fits_eighty_columns(void **state) {
     assert_help_fits(hf_command_find(names[i], &error));
 }
 
+static void args__a_list_of_tools_fits_the_terminal(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"tools\":[{\"name\":\"a__short\",\"description\":\"Ein Werkzeug für vieles, und länger als eine Zeile von "
+      "achtzig Spalten, in die es passen muss\"},{\"name\":\"a__one-whose-name-is-longer-than-its-column\","
+      "\"description\":\"Ein Werkzeug für vieles, und länger als eine Zeile von achtzig Spalten\"}]}";
+  struct hf_json_scan scan;
+  const struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  struct capture capture;
+  hf_json_scan_init(&scan, &options);
+  assert_int_equal(hf_json_scan_feed(&scan, text, sizeof text - 1, true), 0);
+  const struct hf_json_doc doc = hf_json_doc(text, &scan);
+  assert_int_equal(setenv("COLUMNS", "80", 1), 0);
+  capture_begin(&capture);
+  const size_t printed = hf_query_print_tools(&doc, 0, false, 0);
+  assert_int_equal(capture_end(&capture), 2);
+  assert_int_equal(printed, 2);
+  assert_int_equal(unsetenv("COLUMNS"), 0);
+  hf_json_scan_deinit(&scan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(args__options_and_operands_mix),
@@ -221,6 +259,7 @@ int main(void) {
       cmocka_unit_test(args__mistakes_are_told),
       cmocka_unit_test(args__an_unknown_command_has_a_suggestion),
       cmocka_unit_test(args__help_fits_eighty_columns),
+      cmocka_unit_test(args__a_list_of_tools_fits_the_terminal),
       cmocka_unit_test(check__shows_no_secret),
       cmocka_unit_test(check__tells_a_missing_working_directory),
       cmocka_unit_test(check__tells_a_command_that_is_in_no_folder_of_path),
