@@ -3,6 +3,7 @@
 #include "cli/report_advice.h"
 #include "cli/report_chart.h"
 #include "cli/report_format.h"
+#include "cli/report_list.h"
 #include "cli/report_numbers.h"
 #include "cli/report_page.h"
 
@@ -158,69 +159,18 @@ static void write_classes(struct hf_page *page, const struct hf_report_numbers *
   hf_page_put(page, "</section>");
 }
 
-struct item {
-  const char *name;
-  uint64_t n;
-};
-
-/* The largest first; nothing if all are 0. */
-static void write_items(struct hf_page *page, const char *title, struct item *items, size_t count) {
-  bool any = false;
-  for (;;) {
-    size_t largest = 0;
-    for (size_t i = 1; i < count; i++)
-      if (items[i].n > items[largest].n)
-        largest = i;
-    if (items[largest].n == 0)
-      break;
-    if (!any)
-      hf_page_printf(page, "<div><h3>%s</h3><dl>", title);
-    any = true;
-    hf_page_printf(page, "<dt>%s<dd>", items[largest].name);
-    put_count(page, items[largest].n);
-    items[largest].n = 0;
+static void write_list(struct hf_page *page, const char *title, enum hf_report_list_kind kind,
+                       const struct hf_counts *counts) {
+  struct hf_report_list list;
+  hf_report_list(kind, counts, &list);
+  if (list.count == 0)
+    return;
+  hf_page_printf(page, "<div><h3>%s</h3><dl>", title);
+  for (size_t i = 0; i < list.count; i++) {
+    hf_page_printf(page, "<dt>%s<dd>", list.item[i].name);
+    put_count(page, list.item[i].n);
   }
-  if (any)
-    hf_page_put(page, "</dl></div>");
-}
-
-static void write_endings(struct hf_page *page, const struct hf_counts *counts) {
-  struct item ended[HF_FAULT_COUNT + HF_MISFIT_COUNT] = {{0}};
-  struct item recovered[HF_FAULT_COUNT] = {{0}};
-  for (int i = 1; i < HF_FAULT_COUNT; i++) {
-    ended[i] = (struct item){hf_fault_name((enum hf_fault)i), counts->ended[i]};
-    recovered[i] = (struct item){hf_fault_name((enum hf_fault)i), counts->recovered[i]};
-  }
-  for (int i = 1; i < HF_MISFIT_COUNT; i++)
-    ended[HF_FAULT_COUNT + i] = (struct item){hf_misfit_title((enum hf_misfit_kind)i), counts->misfit[i]};
-  write_items(page, "Got over", recovered, HF_FAULT_COUNT);
-  write_items(page, "Calls that ended with", ended, HF_FAULT_COUNT + HF_MISFIT_COUNT);
-}
-
-static void write_remedies(struct hf_page *page, const struct hf_counts *counts) {
-  const uint64_t renamed = hf_report_renamed(counts);
-  struct item ways[] = {
-      {"another attempt", counts->count[HF_COUNT_RETRIED]},
-      {"another provider", counts->count[HF_COUNT_FELL_BACK]},
-      {"repaired arguments", counts->count[HF_COUNT_REPAIRED] - renamed},
-      {"the tool that was meant", renamed},
-      {"a status check", counts->count[HF_COUNT_CHECKED]},
-      {"the model's next try, after feedback", counts->count[HF_COUNT_UNDONE_TRIES]},
-  };
-  struct item stood_in[] = {
-      {"an earlier answer stood in", counts->count[HF_COUNT_STALE]},
-      {"the default stood in", counts->count[HF_COUNT_DEFAULTED]},
-      {"dead letters written", counts->count[HF_COUNT_LETTERS]},
-      {"dead letters lost", counts->count[HF_COUNT_LETTERS_LOST]},
-      {"may have run, and must not run twice", counts->count[HF_COUNT_MAYBE]},
-      {"told to stop and ask", counts->count[HF_COUNT_STOPPED]},
-  };
-  struct item repairs[HF_REPAIR_KIND_COUNT];
-  for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
-    repairs[i] = (struct item){hf_repair_name((enum hf_repair_kind)i), counts->repair[i]};
-  write_items(page, "Put right by", ways, sizeof ways / sizeof ways[0]);
-  write_items(page, "Repairs", repairs, HF_REPAIR_KIND_COUNT);
-  write_items(page, "Softened", stood_in, sizeof stood_in / sizeof stood_in[0]);
+  hf_page_put(page, "</dl></div>");
 }
 
 static void write_corrections(struct hf_page *page, const struct hf_counts *counts) {
@@ -242,9 +192,12 @@ static void write_corrections(struct hf_page *page, const struct hf_counts *coun
 
 static void write_details(struct hf_page *page, const struct hf_counts *counts) {
   hf_page_put(page, "<section class=\"long\"><h2>In detail</h2><div class=\"two\">");
-  write_remedies(page, counts);
+  write_list(page, "Put right by", HF_REPORT_LIST_PUT_RIGHT, counts);
+  write_list(page, "Repairs", HF_REPORT_LIST_REPAIRS, counts);
+  write_list(page, "Softened", HF_REPORT_LIST_SOFTENED, counts);
   write_corrections(page, counts);
-  write_endings(page, counts);
+  write_list(page, "Got over", HF_REPORT_LIST_RECOVERED, counts);
+  write_list(page, "Calls that ended with", HF_REPORT_LIST_ENDED, counts);
   hf_page_put(page, "</div></section>");
 }
 

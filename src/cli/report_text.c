@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/report_advice.h"
 #include "cli/report_format.h"
+#include "cli/report_list.h"
 #include "cli/report_numbers.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -60,6 +61,11 @@ static struct lines label(FILE *to, size_t width, const char *name) {
   return (struct lines){to, LIST_AT, width, LIST_AT};
 }
 
+static void put_comma(struct lines *lines) {
+  (void)fputc(',', lines->to);
+  lines->at++;
+}
+
 static void end_line(struct lines *lines) {
   (void)fputc('\n', lines->to);
 }
@@ -114,46 +120,23 @@ static void print_classes(const struct hf_report_numbers *numbers, FILE *to) {
   print_losses(to, "all together", &numbers->all_lost);
 }
 
-struct listed {
-  const char *name;
-  uint64_t n;
-};
-
-/* The largest first: "timed_out 12, connection_lost 3". */
-static void print_list(FILE *to, size_t width, const char *name, struct listed *items, size_t count) {
-  struct lines lines = {0};
-  for (;;) {
-    size_t largest = 0;
-    for (size_t i = 1; i < count; i++)
-      if (items[i].n > items[largest].n)
-        largest = i;
-    if (count == 0 || items[largest].n == 0)
-      break;
-    if (lines.to)
-      (void)fputc(',', to);
-    else
-      lines = label(to, width, name);
+/* "timed_out 12, connection_lost 3" */
+static void print_list(FILE *to, size_t width, const char *name, enum hf_report_list_kind kind,
+                       const struct hf_counts *counts) {
+  struct hf_report_list list;
+  struct lines lines;
+  hf_report_list(kind, counts, &list);
+  for (size_t i = 0; i < list.count; i++) {
     char text[HF_REPORT_NUMBER_MAX];
-    put_words(&lines, items[largest].name);
-    put_words(&lines, hf_report_count_text(items[largest].n, text));
-    lines.at++; /* the comma */
-    items[largest].n = 0;
+    if (i == 0)
+      lines = label(to, width, name);
+    put_words(&lines, list.item[i].name);
+    put_words(&lines, hf_report_count_text(list.item[i].n, text));
+    if (i + 1 == list.count)
+      end_line(&lines);
+    else
+      put_comma(&lines);
   }
-  if (lines.to)
-    end_line(&lines);
-}
-
-static void print_faults(const struct hf_counts *counts, size_t width, FILE *to) {
-  struct listed ended[HF_FAULT_COUNT + HF_MISFIT_COUNT] = {{0}};
-  struct listed recovered[HF_FAULT_COUNT] = {{0}};
-  for (int i = 1; i < HF_FAULT_COUNT; i++) {
-    ended[i] = (struct listed){hf_fault_name((enum hf_fault)i), counts->ended[i]};
-    recovered[i] = (struct listed){hf_fault_name((enum hf_fault)i), counts->recovered[i]};
-  }
-  for (int i = 1; i < HF_MISFIT_COUNT; i++)
-    ended[HF_FAULT_COUNT + i] = (struct listed){hf_misfit_title((enum hf_misfit_kind)i), counts->misfit[i]};
-  print_list(to, width, "ended with", ended, HF_FAULT_COUNT + HF_MISFIT_COUNT);
-  print_list(to, width, "got over", recovered, HF_FAULT_COUNT);
 }
 
 static void print_corrections(const struct hf_counts *counts, size_t width, FILE *to) {
@@ -169,41 +152,14 @@ static void print_corrections(const struct hf_counts *counts, size_t width, FILE
   }
 }
 
-static void print_remedies(const struct hf_counts *counts, size_t width, FILE *to) {
-  const uint64_t renamed = hf_report_renamed(counts);
-  struct listed ways[] = {
-      {"another attempt", counts->count[HF_COUNT_RETRIED]},
-      {"another provider", counts->count[HF_COUNT_FELL_BACK]},
-      {"repaired arguments", counts->count[HF_COUNT_REPAIRED] - renamed},
-      {"the tool that was meant", renamed},
-      {"a status check", counts->count[HF_COUNT_CHECKED]},
-      {"the model's next try", counts->count[HF_COUNT_UNDONE_TRIES]},
-  };
-  struct listed stood_in[] = {
-      {"an earlier answer", counts->count[HF_COUNT_STALE]},
-      {"the default", counts->count[HF_COUNT_DEFAULTED]},
-  };
-  struct listed letters[] = {
-      {"written", counts->count[HF_COUNT_LETTERS]},
-      {"lost", counts->count[HF_COUNT_LETTERS_LOST]},
-  };
-  struct listed repairs[HF_REPAIR_KIND_COUNT];
-  for (int i = 0; i < HF_REPAIR_KIND_COUNT; i++)
-    repairs[i] = (struct listed){hf_repair_name((enum hf_repair_kind)i), counts->repair[i]};
+static void print_details(const struct hf_counts *counts, size_t width, FILE *to) {
   (void)fputs("\nIN DETAIL\n", to);
-  print_faults(counts, width, to);
-  print_list(to, width, "put right by", ways, sizeof ways / sizeof ways[0]);
-  print_list(to, width, "repairs", repairs, HF_REPAIR_KIND_COUNT);
+  print_list(to, width, "ended with", HF_REPORT_LIST_ENDED, counts);
+  print_list(to, width, "got over", HF_REPORT_LIST_RECOVERED, counts);
+  print_list(to, width, "put right by", HF_REPORT_LIST_PUT_RIGHT, counts);
+  print_list(to, width, "repairs", HF_REPORT_LIST_REPAIRS, counts);
   print_corrections(counts, width, to);
-  print_list(to, width, "stood in", stood_in, sizeof stood_in / sizeof stood_in[0]);
-  print_list(to, width, "dead letters", letters, sizeof letters / sizeof letters[0]);
-  if (counts->count[HF_COUNT_MAYBE]) {
-    char n[HF_REPORT_NUMBER_MAX];
-    struct lines lines = label(to, width, "may have run");
-    put_words(&lines, hf_report_count_text(counts->count[HF_COUNT_MAYBE], n));
-    put_words(&lines, "calls of tools that must not run twice");
-    end_line(&lines);
-  }
+  print_list(to, width, "softened", HF_REPORT_LIST_SOFTENED, counts);
 }
 
 static void print_tokens_of(const struct hf_report_data *data, const char *name, enum hf_count count, FILE *to) {
@@ -325,7 +281,7 @@ int hf_report_text(const struct hf_report_data *data, size_t width, FILE *to) {
     return 0;
   print_rates(&numbers, to);
   print_classes(&numbers, to);
-  print_remedies(&data->all, width, to);
+  print_details(&data->all, width, to);
   print_tokens(data, to);
   int r = data->servers.known > 1 ? print_rows(&data->servers, "SERVER", width, to) : 0;
   if (r == 0)

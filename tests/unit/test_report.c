@@ -5,6 +5,7 @@
 #include "cli/report_format.h"
 #include "cli/report_html.h"
 #include "cli/report_json.h"
+#include "cli/report_list.h"
 #include "cli/report_numbers.h"
 #include "cli/report_page.h"
 #include "cli/report_text.h"
@@ -468,6 +469,26 @@ static void report__without_memory_says_so(void **state) {
   hf_database_close(db);
 }
 
+static void report__lists_begin_with_what_happened_most(void **state) {
+  (void)state;
+  struct hf_counts counts = {.count = {[HF_COUNT_CALLS] = 100,
+                                       [HF_COUNT_RETRIED] = 3,
+                                       [HF_COUNT_REPAIRED] = 9,
+                                       [HF_COUNT_RENAMED] = 2,
+                                       [HF_COUNT_CHECKED] = 3}};
+  static const struct hf_report_item expected[] = {
+      {"repaired arguments", 7}, {"another attempt", 3}, {"a status check", 3}, {"the tool that was meant", 2}};
+  struct hf_report_list list;
+  hf_report_list(HF_REPORT_LIST_PUT_RIGHT, &counts, &list);
+  assert_int_equal(list.count, 4);
+  for (size_t i = 0; i < list.count; i++) {
+    assert_string_equal(list.item[i].name, expected[i].name);
+    assert_int_equal(list.item[i].n, expected[i].n);
+  }
+  hf_report_list(HF_REPORT_LIST_SOFTENED, &counts, &list);
+  assert_int_equal(list.count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(report__steps_are_calls_with_the_tries_they_make_up_for),
@@ -490,6 +511,7 @@ int main(void) {
       cmocka_unit_test(report__several_servers_are_told_of_together),
       cmocka_unit_test(report__of_no_calls_says_so),
       cmocka_unit_test(report__without_memory_says_so),
+      cmocka_unit_test(report__lists_begin_with_what_happened_most),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
