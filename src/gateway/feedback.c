@@ -115,15 +115,25 @@ static bool is_unknown_key(const struct hf_schema_error *error) {
          (error->keyword == HF_KEYWORD_ADDITIONAL_PROPERTIES || error->keyword == HF_KEYWORD_UNEVALUATED_PROPERTIES);
 }
 
-/* Raw JSON inside of quotes is put back into quotes: it is spelt as strings are. */
-static int append_name(struct hf_str spelt, struct hf_buf *out) {
+/* What a raw string means, which is never longer. `ret_text` wants its deinit in any case. */
+static int unescape(struct hf_str raw, struct hf_buf *ret_text) {
+  hf_buf_init(ret_text, raw.len);
+  return hf_json_unescape(raw, ret_text);
+}
+
+/* A raw string as it is shown. */
+static int append_string(struct hf_str raw, size_t max, struct hf_buf *out) {
   struct hf_buf text;
-  hf_buf_init(&text, spelt.len * 3 + 8);
-  int r = hf_json_unescape((struct hf_str){spelt.ptr - 1, spelt.len + 2}, &text);
+  int r = unescape(raw, &text);
   if (r == 0)
-    r = hf_feedback_quote(hf_buf_str(&text), NAME_SHOWN_MAX, out);
+    r = hf_feedback_quote(hf_buf_str(&text), max, out);
   hf_buf_deinit(&text);
   return r;
+}
+
+/* Raw JSON inside of quotes is put back into quotes: it is spelt as strings are. */
+static int append_name(struct hf_str spelt, struct hf_buf *out) {
+  return append_string((struct hf_str){spelt.ptr - 1, spelt.len + 2}, NAME_SHOWN_MAX, out);
 }
 
 static int append_found(const struct nearest *nearest, struct hf_buf *out) {
@@ -149,8 +159,7 @@ static int append_missing(const struct hf_schema_error *error, struct hf_buf *ou
   const struct hf_json_doc *doc = error->at.doc;
   uint32_t properties, property, node;
   struct hf_buf name;
-  hf_buf_init(&name, error->missing.len * 3 + 8);
-  int r = hf_json_unescape(error->missing, &name);
+  int r = unescape(error->missing, &name);
   bool known = r == 0 && hf_json_member(doc, error->at.schema, HF_STR("properties"), &properties) == 0 &&
                hf_json_member(doc, properties, hf_buf_str(&name), &property) == 0;
   hf_buf_deinit(&name);
@@ -160,14 +169,9 @@ static int append_missing(const struct hf_schema_error *error, struct hf_buf *ou
     r = hf_buf_printf(out, ", a value of type %.*s", HF_STR_FMT(hf_json_span(doc, node)));
   if (r == 0 && hf_json_member(doc, property, HF_STR("description"), &node) == 0 &&
       hf_json_type(doc, node) == HF_JSON_STRING) {
-    struct hf_buf text;
-    hf_buf_init(&text, hf_json_span(doc, node).len * 3 + 8);
-    r = hf_json_unescape(hf_json_span(doc, node), &text);
+    r = hf_buf_append_str(out, HF_STR(", described as "));
     if (r == 0)
-      r = hf_buf_append_str(out, HF_STR(", described as "));
-    if (r == 0)
-      r = hf_feedback_quote(hf_buf_str(&text), DESCRIPTION_MAX, out);
-    hf_buf_deinit(&text);
+      r = append_string(hf_json_span(doc, node), DESCRIPTION_MAX, out);
   }
   return r;
 }
