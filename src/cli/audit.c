@@ -12,14 +12,14 @@ static const struct {
   const char *question;
   void (*ask)(struct hf_asking *q);
 } questions[HF_AUDIT_QUESTIONS] = {
-    {"timeouts", "Are its timeouts layered?", hf_ask_timeouts},
-    {"faults", "Is every fault decided: worth a retry, or not?", hf_ask_faults},
-    {"idempotency", "Is it known what a repeat does, and are unsafe ones forbidden?", hf_ask_idempotency},
-    {"retries", "Are attempts bounded, with backoff and jitter?", hf_ask_retries},
-    {"degrade", "Does a breaker open, and is there a way out behind it?", hf_ask_degrade},
-    {"source", "Is the source of an answer marked and logged?", hf_ask_source},
-    {"long", "Do long calls go their own way?", hf_ask_long},
-    {"chain", "Is there one chain, and nothing around it that repeats?", hf_ask_chain},
+    {"timeouts", "Are its timeouts layered?", hf_asking_timeouts},
+    {"faults", "Is every fault decided: worth a retry, or not?", hf_asking_faults},
+    {"idempotency", "Is it known what a repeat does, and are unsafe ones forbidden?", hf_asking_idempotency},
+    {"retries", "Are attempts bounded, with backoff and jitter?", hf_asking_retries},
+    {"degrade", "Does a breaker open, and is there a way out behind it?", hf_asking_degrade},
+    {"source", "Is the source of an answer marked and logged?", hf_asking_source},
+    {"long", "Do long calls go their own way?", hf_asking_long},
+    {"chain", "Is there one chain, and nothing around it that repeats?", hf_asking_chain},
 };
 
 const char *hf_audit_id(unsigned question) {
@@ -57,8 +57,8 @@ __attribute__((format(printf, 2, 0))) static struct hf_str print(struct hf_askin
   return copy;
 }
 
-void hf_ask_answer(struct hf_asking *q, enum hf_audit_verdict verdict, const struct hf_audit_part *part,
-                   const char *path, const char *format, ...) {
+void hf_asking_answer(struct hf_asking *q, enum hf_audit_verdict verdict, const struct hf_audit_part *part,
+                      const char *path, const char *format, ...) {
   const struct hf_decided_for whom = {
       .route = q->subject->route && !part ? q->subject->route->name : (struct hf_str){NULL, 0},
       .pattern = part && part->tool ? part->tool->pattern : (struct hf_str){NULL, 0},
@@ -72,7 +72,7 @@ void hf_ask_answer(struct hf_asking *q, enum hf_audit_verdict verdict, const str
   q->answer->decided = hf_decided_find(q->audit->root, &whom, path, &q->audit->arena);
 }
 
-void hf_ask_fix(struct hf_asking *q, const char *format, ...) {
+void hf_asking_fix(struct hf_asking *q, const char *format, ...) {
   va_list args;
   va_start(args, format);
   q->answer->fix = print(q, format, args);

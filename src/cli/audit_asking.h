@@ -11,17 +11,17 @@ struct hf_asking {
 };
 
 /* `path` is the option that decides: for a part, or (NULL) for the route itself or the whole configuration. */
-void hf_ask_answer(struct hf_asking *q, enum hf_audit_verdict verdict, const struct hf_audit_part *part,
-                   const char *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
-void hf_ask_fix(struct hf_asking *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hf_asking_answer(struct hf_asking *q, enum hf_audit_verdict verdict, const struct hf_audit_part *part,
+                      const char *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void hf_asking_fix(struct hf_asking *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void hf_ask_timeouts(struct hf_asking *q);
-void hf_ask_faults(struct hf_asking *q);
-void hf_ask_idempotency(struct hf_asking *q);
-void hf_ask_retries(struct hf_asking *q);
-void hf_ask_degrade(struct hf_asking *q);
-void hf_ask_source(struct hf_asking *q);
-void hf_ask_long(struct hf_asking *q);
-void hf_ask_chain(struct hf_asking *q);
+void hf_asking_timeouts(struct hf_asking *q);
+void hf_asking_faults(struct hf_asking *q);
+void hf_asking_idempotency(struct hf_asking *q);
+void hf_asking_retries(struct hf_asking *q);
+void hf_asking_degrade(struct hf_asking *q);
+void hf_asking_source(struct hf_asking *q);
+void hf_asking_long(struct hf_asking *q);
+void hf_asking_chain(struct hf_asking *q);
 
 #endif

@@ -29,7 +29,7 @@ static const char *given(struct hf_asking *q, const char *const *paths) {
   return *paths;
 }
 
-void hf_ask_timeouts(struct hf_asking *q) {
+void hf_asking_timeouts(struct hf_asking *q) {
   static const char *const paths[] = {"timeout.deadline", "timeout.attempt", "timeout.connect", "timeout.idle", NULL};
   const struct hf_policy *policy = hf_audit_policy(q->subject);
   const struct hf_timeout_options *t = &policy->timeout;
@@ -40,28 +40,29 @@ void hf_ask_timeouts(struct hf_asking *q) {
   hf_duration_print(t->attempt, attempt);
   hf_duration_print(t->deadline, deadline);
   if (t->connect >= t->deadline) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "timeout.connect",
-                  "connecting may take %s of the %s that the whole call has, and leaves nothing for it", connect,
-                  deadline);
-    hf_ask_fix(q, "a timeout.connect far below timeout.deadline, such as 2s");
+    hf_asking_answer(q, HF_AUDIT_NO, self(q), "timeout.connect",
+                     "connecting may take %s of the %s that the whole call has, and leaves nothing for it", connect,
+                     deadline);
+    hf_asking_fix(q, "a timeout.connect far below timeout.deadline, such as 2s");
   } else if (policy->retry.attempts > 1 && t->attempt >= t->deadline) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "timeout.attempt",
-                  "one attempt may take %s, and the whole call has %s: where a server hangs, none of the %u attempts "
-                  "but the first is made",
-                  attempt, deadline, policy->retry.attempts);
-    hf_ask_fix(q, "a timeout.attempt of a third of timeout.deadline at most, such as 15s of 55s");
+    hf_asking_answer(
+        q, HF_AUDIT_NO, self(q), "timeout.attempt",
+        "one attempt may take %s, and the whole call has %s: where a server hangs, none of the %u attempts "
+        "but the first is made",
+        attempt, deadline, policy->retry.attempts);
+    hf_asking_fix(q, "a timeout.attempt of a third of timeout.deadline at most, such as 15s of 55s");
   } else if (t->connect >= t->attempt && policy->retry.attempts > 1) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.connect",
-                  "connecting may take as long as a whole attempt: %s of %s", connect, attempt);
-    hf_ask_fix(q, "a timeout.connect far below timeout.attempt, such as 2s");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.connect",
+                     "connecting may take as long as a whole attempt: %s of %s", connect, attempt);
+    hf_asking_fix(q, "a timeout.connect far below timeout.attempt, such as 2s");
   } else if (t->idle >= t->deadline) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.idle",
-                  "a server that has begun to answer may be silent for as long as the call has: %s of %s", idle,
-                  deadline);
-    hf_ask_fix(q, "a timeout.idle below timeout.deadline, such as 30s");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.idle",
+                     "a server that has begun to answer may be silent for as long as the call has: %s of %s", idle,
+                     deadline);
+    hf_asking_fix(q, "a timeout.idle below timeout.deadline, such as 30s");
   } else {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "%s to connect, %s of silence, %s an attempt, %s in all",
-                  connect, idle, attempt, deadline);
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
+                     "%s to connect, %s of silence, %s an attempt, %s in all", connect, idle, attempt, deadline);
   }
 }
 
@@ -87,37 +88,37 @@ static bool ask_tool_errors(struct hf_asking *q, size_t *ret_count) {
     *ret_count += patterns.count;
     if (!matches_all(patterns))
       continue;
-    hf_ask_answer(q, HF_AUDIT_NO, part, "transientErrors",
-                  "every error of the tool counts as worth a retry, also those that no retry mends");
-    hf_ask_fix(q, "in transientErrors only texts of errors that pass, such as \"*rate limit*\"");
+    hf_asking_answer(q, HF_AUDIT_NO, part, "transientErrors",
+                     "every error of the tool counts as worth a retry, also those that no retry mends");
+    hf_asking_fix(q, "in transientErrors only texts of errors that pass, such as \"*rate limit*\"");
     return false;
   }
   return true;
 }
 
-void hf_ask_faults(struct hf_asking *q) {
+void hf_asking_faults(struct hf_asking *q) {
   static const char *const paths[] = {"transientErrors", "notExecuted", "validate", NULL};
   const struct hf_fit_settings *fit = fit_of(q);
   size_t patterns = 0;
   if (!ask_tool_errors(q, &patterns))
     return;
   if (fit->validate == HF_CHECK_OFF) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "validate",
-                  "arguments that do not fit are no fault of their own here: the server answers them with whatever "
-                  "error it has, which may count against it");
-    hf_ask_fix(q, "validate: enforce");
+    hf_asking_answer(q, HF_AUDIT_NO, self(q), "validate",
+                     "arguments that do not fit are no fault of their own here: the server answers them with whatever "
+                     "error it has, which may count against it");
+    hf_asking_fix(q, "validate: enforce");
   } else if (fit->validate == HF_CHECK_WARN || fit->results == HF_CHECK_OFF) {
     const bool sent = fit->validate == HF_CHECK_WARN;
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), sent ? "validate" : "results",
-                  sent ? "arguments that do not fit are logged, and left to the server all the same"
-                       : "a result that does not fit its outputSchema passes for a good one");
-    hf_ask_fix(q, sent ? "validate: enforce" : "results: enforce, or warn");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), sent ? "validate" : "results",
+                     sent ? "arguments that do not fit are logged, and left to the server all the same"
+                          : "a result that does not fit its outputSchema passes for a good one");
+    hf_asking_fix(q, sent ? "validate: enforce" : "results: enforce, or warn");
   } else if (patterns == 0) {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "each has a row in the table of faults");
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "each has a row in the table of faults");
   } else {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
-                  "each has a row in the table of faults; %zu text%s of tool errors are worth a retry", patterns,
-                  patterns == 1 ? "" : "s");
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
+                     "each has a row in the table of faults; %zu text%s of tool errors are worth a retry", patterns,
+                     patterns == 1 ? "" : "s");
   }
 }
 
@@ -158,7 +159,7 @@ static void answer_known(struct hf_asking *q, const struct hf_audit_part *part, 
       [HF_SAFETY_IDEMPOTENT] = "the same server may get it again",
       [HF_SAFETY_READ_ONLY] = "it may be sent again",
   };
-  hf_ask_answer(q, HF_AUDIT_YES, part, "safety", "%s: %s", hf_safety_name(safety), consequences[safety]);
+  hf_asking_answer(q, HF_AUDIT_YES, part, "safety", "%s: %s", hf_safety_name(safety), consequences[safety]);
   if (!(part->tool && part->tool->has_safety))
     q->answer->decided.by = HF_STR("its annotations");
 }
@@ -166,38 +167,38 @@ static void answer_known(struct hf_asking *q, const struct hf_audit_part *part, 
 static void fix_safety(struct hf_asking *q, const struct hf_audit_part *part) {
   static const char *const choices = "safety: read_only, idempotent, keyed or unsafe";
   if (part->tool)
-    hf_ask_fix(q, "in %.*s, %s", HF_STR_FMT(part->tool->source), choices);
+    hf_asking_fix(q, "in %.*s, %s", HF_STR_FMT(part->tool->source), choices);
   else
-    hf_ask_fix(q, "in an entry tools.%.*s__%.*s, %s", HF_STR_FMT(part->server->name),
-               part->own.ptr ? (int)part->own.len : 1, part->own.ptr ? part->own.ptr : "*", choices);
+    hf_asking_fix(q, "in an entry tools.%.*s__%.*s, %s", HF_STR_FMT(part->server->name),
+                  part->own.ptr ? (int)part->own.len : 1, part->own.ptr ? part->own.ptr : "*", choices);
 }
 
-void hf_ask_idempotency(struct hf_asking *q) {
+void hf_asking_idempotency(struct hf_asking *q) {
   const struct hf_audit_part *part;
   bool known;
   const enum hf_safety safety = worst(q->subject, &part, &known);
   const hf_time deadline = hf_audit_policy(q->subject)->timeout.deadline;
   char ttl[HF_QUANTITY_TEXT_MAX];
   if (has_effects(safety) && hf_audit_entry(q->audit, q->subject)->coalesce == 0) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "coalesce",
-                  "a client that sends a call again while it runs, or after its stream broke, starts it twice");
-    hf_ask_fix(q, "coalesce: 30s");
+    hf_asking_answer(q, HF_AUDIT_NO, self(q), "coalesce",
+                     "a client that sends a call again while it runs, or after its stream broke, starts it twice");
+    hf_asking_fix(q, "coalesce: 30s");
   } else if (has_effects(safety) && !q->audit->settings->store.enabled) {
-    hf_ask_answer(q, HF_AUDIT_NO, NULL, "store.enabled",
-                  "what a gateway that is killed was sending is forgotten, so that the next call may run it twice");
-    hf_ask_fix(q, "store: { enabled: true }");
+    hf_asking_answer(q, HF_AUDIT_NO, NULL, "store.enabled",
+                     "what a gateway that is killed was sending is forgotten, so that the next call may run it twice");
+    hf_asking_fix(q, "store: { enabled: true }");
   } else if (safety == HF_SAFETY_KEYED && part->tool && part->tool->key.ttl < deadline) {
-    hf_ask_answer(q, HF_AUDIT_NO, part, "idempotencyKey.ttl",
-                  "the server forgets the key after %s, before the call is over",
-                  hf_duration_print(part->tool->key.ttl, ttl));
-    hf_ask_fix(q, "a timeout.deadline below idempotencyKey.ttl, or a longer ttl if the server has it");
+    hf_asking_answer(q, HF_AUDIT_NO, part, "idempotencyKey.ttl",
+                     "the server forgets the key after %s, before the call is over",
+                     hf_duration_print(part->tool->key.ttl, ttl));
+    hf_asking_fix(q, "a timeout.deadline below idempotencyKey.ttl, or a longer ttl if the server has it");
   } else if (!known) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, part, "safety",
-                  part->listed
-                      ? "neither file nor annotations say what a repeat does: it counts as unsafe, and is never "
-                        "sent again once it may have run"
-                      : "nothing here says what a repeat does: if its annotations (--probe reads them) do not "
-                        "either, it counts as unsafe, and is never sent again once it may have run");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, part, "safety",
+                     part->listed
+                         ? "neither file nor annotations say what a repeat does: it counts as unsafe, and is never "
+                           "sent again once it may have run"
+                         : "nothing here says what a repeat does: if its annotations (--probe reads them) do not "
+                           "either, it counts as unsafe, and is never sent again once it may have run");
     fix_safety(q, part);
   } else {
     answer_known(q, part, safety);
@@ -208,11 +209,11 @@ static void answer_retries(struct hf_asking *q, const struct hf_retry_options *r
   static const char *const paths[] = {"retry.attempts", "retry.base", "retry.max", "retry.jitter", NULL};
   char base[HF_QUANTITY_TEXT_MAX], max[HF_QUANTITY_TEXT_MAX];
   if (retry->attempts == 1)
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), "retry.attempts", "one attempt, and none is repeated");
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), "retry.attempts", "one attempt, and none is repeated");
   else
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
-                  "%u attempts at most, with pauses of up to %s, doubling to %s", retry->attempts,
-                  hf_duration_print(retry->base, base), hf_duration_print(retry->max, max));
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), given(q, paths),
+                     "%u attempts at most, with pauses of up to %s, doubling to %s", retry->attempts,
+                     hf_duration_print(retry->base, base), hf_duration_print(retry->max, max));
 }
 
 /* The server whose budget lets repeats through as fast as they come, or NULL. */
@@ -223,7 +224,7 @@ static const struct hf_audit_part *spendthrift(const struct hf_audit_subject *su
   return NULL;
 }
 
-void hf_ask_retries(struct hf_asking *q) {
+void hf_asking_retries(struct hf_asking *q) {
   const struct hf_policy *policy = hf_audit_policy(q->subject);
   const struct hf_retry_options *retry = &policy->retry;
   const struct hf_audit_part *part;
@@ -231,24 +232,24 @@ void hf_ask_retries(struct hf_asking *q) {
   const enum hf_safety safety = worst(q->subject, &part, &known);
   const struct hf_audit_part *generous = spendthrift(q->subject);
   if (retry->attempts > 1 && retry->jitter == HF_RETRY_JITTER_NONE) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "retry.jitter",
-                  "pauses have no jitter: callers that failed together come back together");
-    hf_ask_fix(q, "retry: { jitter: full }");
+    hf_asking_answer(q, HF_AUDIT_NO, self(q), "retry.jitter",
+                     "pauses have no jitter: callers that failed together come back together");
+    hf_asking_fix(q, "retry: { jitter: full }");
   } else if (retry->attempts > 1 && retry->base >= policy->timeout.deadline) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "retry.base", "the first pause may be as long as the whole call");
-    hf_ask_fix(q, "retry: { base: 500ms }");
+    hf_asking_answer(q, HF_AUDIT_NO, self(q), "retry.base", "the first pause may be as long as the whole call");
+    hf_asking_fix(q, "retry: { base: 500ms }");
   } else if (retry->attempts > MANY_ATTEMPTS) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "retry.attempts", "%u attempts are hardly a bound", retry->attempts);
-    hf_ask_fix(q, "a retry.attempts of %d at most", MANY_ATTEMPTS);
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "retry.attempts", "%u attempts are hardly a bound", retry->attempts);
+    hf_asking_fix(q, "a retry.attempts of %d at most", MANY_ATTEMPTS);
   } else if (retry->attempts > 1 && generous) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, generous, "retryBudget.share",
-                  "repeats may be as many as %u %% of all calls: a server in trouble gets more of it",
-                  generous->server->provider.budget.share_percent);
-    hf_ask_fix(q, "retryBudget: { share: 20%% }");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, generous, "retryBudget.share",
+                     "repeats may be as many as %u %% of all calls: a server in trouble gets more of it",
+                     generous->server->provider.budget.share_percent);
+    hf_asking_fix(q, "retryBudget: { share: 20%% }");
   } else if (retry->attempts == 1 && known && hf_safety_allows_repeat(safety)) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "retry.attempts", "it could be repeated (%s), and never is",
-                  hf_safety_name(safety));
-    hf_ask_fix(q, "a retry.attempts of 3 to 7");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "retry.attempts", "it could be repeated (%s), and never is",
+                     hf_safety_name(safety));
+    hf_asking_fix(q, "a retry.attempts of 3 to 7");
   } else {
     answer_retries(q, retry);
   }
@@ -263,15 +264,15 @@ static bool ask_breakers(struct hf_asking *q) {
       continue;
     const bool rare = breaker->min_calls > MANY_CALLS;
     if (breaker->failures > 0)
-      hf_ask_answer(q, HF_AUDIT_PARTLY, part, "breaker.failures", "its breaker opens after %u failures in a row only",
-                    breaker->failures);
+      hf_asking_answer(q, HF_AUDIT_PARTLY, part, "breaker.failures",
+                       "its breaker opens after %u failures in a row only", breaker->failures);
     else
-      hf_ask_answer(
+      hf_asking_answer(
           q, rare ? HF_AUDIT_NO : HF_AUDIT_PARTLY, part, "breaker.failures",
           "its breaker does not open after failures in a row, only when %u %% of at least %u calls failed: one "
           "that is called now and then is sent to a dead server every time",
           breaker->rate_percent, breaker->min_calls);
-    hf_ask_fix(q, "breaker: { failures: 5 }");
+    hf_asking_fix(q, "breaker: { failures: 5 }");
     return false;
   }
   return true;
@@ -299,7 +300,7 @@ static const char *way_out(const struct hf_asking *q) {
   return NULL;
 }
 
-void hf_ask_degrade(struct hf_asking *q) {
+void hf_asking_degrade(struct hf_asking *q) {
   static const char *const paths[] = {"cache.maxStale", "default",          "degraded.mode",
                                       "deadLetter",     "breaker.failures", NULL};
   if (!ask_breakers(q))
@@ -310,28 +311,30 @@ void hf_ask_degrade(struct hf_asking *q) {
   const char *behind = way_out(q);
   const char *option = q->audit->settings->store.enabled ? "deadLetter" : "store.enabled";
   if (behind) {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "a breaker, and behind it %s", behind);
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), given(q, paths), "a breaker, and behind it %s", behind);
   } else if (safety != HF_SAFETY_READ_ONLY || !known) {
-    hf_ask_answer(q, HF_AUDIT_NO, q->audit->settings->store.enabled ? self(q) : NULL, option,
-                  "a call that failed is lost: behind the breaker there is neither another answer nor a dead letter");
-    hf_ask_fix(q, q->audit->settings->store.enabled ? "deadLetter: unsafe" : "store: { enabled: true }");
+    hf_asking_answer(
+        q, HF_AUDIT_NO, q->audit->settings->store.enabled ? self(q) : NULL, option,
+        "a call that failed is lost: behind the breaker there is neither another answer nor a dead letter");
+    hf_asking_fix(q, q->audit->settings->store.enabled ? "deadLetter: unsafe" : "store: { enabled: true }");
   } else {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "cache.maxStale", "behind the breaker there is only an error");
-    hf_ask_fix(q, "cache: { maxStale: 1h }, or a default, or a route with a second provider; or degraded: { mode: "
-                  "explicit }");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "cache.maxStale", "behind the breaker there is only an error");
+    hf_asking_fix(q, "cache: { maxStale: 1h }, or a default, or a route with a second provider; or degraded: { mode: "
+                     "explicit }");
   }
 }
 
-void hf_ask_source(struct hf_asking *q) {
+void hf_asking_source(struct hf_asking *q) {
   if (q->audit->settings->log_level < HF_LOG_INFO) {
-    hf_ask_answer(q, HF_AUDIT_NO, NULL, "log.level", "answers are marked, but no call has a line in the log");
-    hf_ask_fix(q, "log: { level: info }");
+    hf_asking_answer(q, HF_AUDIT_NO, NULL, "log.level", "answers are marked, but no call has a line in the log");
+    hf_asking_fix(q, "log: { level: info }");
   } else if (q->audit->settings->limits.traces == 0) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, NULL, "limits.traces",
-                  "answers are marked and logged, but `holdfast explain` knows of none why");
-    hf_ask_fix(q, "limits: { traces: 1000 }");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, NULL, "limits.traces",
+                     "answers are marked and logged, but `holdfast explain` knows of none why");
+    hf_asking_fix(q, "limits: { traces: 1000 }");
   } else {
-    hf_ask_answer(q, HF_AUDIT_YES, NULL, "log.level", "marked in _meta and text, and a line in the log for each call");
+    hf_asking_answer(q, HF_AUDIT_YES, NULL, "log.level",
+                     "marked in _meta and text, and a line in the log for each call");
   }
 }
 
@@ -349,32 +352,34 @@ static bool has_own_deadline(const struct hf_asking *q) {
   return part->tool && deadline != part->server->policy.timeout.deadline;
 }
 
-void hf_ask_long(struct hf_asking *q) {
+void hf_asking_long(struct hf_asking *q) {
   const struct hf_audit_part *part = &q->subject->part[0];
   const hf_time deadline = hf_audit_policy(q->subject)->timeout.deadline;
   char text[HF_QUANTITY_TEXT_MAX];
   hf_duration_print(deadline, text);
   if (deadline <= CLIENTS_WAIT) {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline",
-                  "ends after %s, before clients give up (60s by default)", text);
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline",
+                     "ends after %s, before clients give up (60s by default)", text);
   } else if (!has_own_deadline(q)) {
-    hf_ask_answer(q, HF_AUDIT_NO, self(q), "timeout.deadline",
-                  "every tool may take %s, the quick ones too: clients give up before (60s by default), and what hangs "
-                  "holds its place",
-                  text);
-    hf_ask_fix(q, "timeout.deadline: 55s for all, and a policy of its own (policy: long) for tools that take longer");
+    hf_asking_answer(
+        q, HF_AUDIT_NO, self(q), "timeout.deadline",
+        "every tool may take %s, the quick ones too: clients give up before (60s by default), and what hangs "
+        "holds its place",
+        text);
+    hf_asking_fix(q,
+                  "timeout.deadline: 55s for all, and a policy of its own (policy: long) for tools that take longer");
     if (is_everybodys(&q->answer->decided))
       return;
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.deadline",
-                  "all tools of '%.*s' may take %s, the quick ones too", HF_STR_FMT(part->server->name), text);
-    hf_ask_fix(q, "policy: long for those of its tools that take longer, in place of the whole server");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "timeout.deadline",
+                     "all tools of '%.*s' may take %s, the quick ones too", HF_STR_FMT(part->server->name), text);
+    hf_asking_fix(q, "policy: long for those of its tools that take longer, in place of the whole server");
   } else if (!q->subject->route && part->tool->max_concurrent == 0) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, part, "timeout.deadline",
-                  "it may take %s, and such calls may hold all %u places at its server", text,
-                  part->server->provider.max_concurrent);
-    hf_ask_fix(q, "its own concurrency: { calls: … }, below the server's");
+    hf_asking_answer(q, HF_AUDIT_PARTLY, part, "timeout.deadline",
+                     "it may take %s, and such calls may hold all %u places at its server", text,
+                     part->server->provider.max_concurrent);
+    hf_asking_fix(q, "its own concurrency: { calls: … }, below the server's");
   } else {
-    hf_ask_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline", "it may take %s, by a policy of its own", text);
+    hf_asking_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline", "it may take %s, by a policy of its own", text);
   }
 }
 
@@ -437,19 +442,19 @@ static bool ask_around(struct hf_asking *q, const struct hf_audit_part *part) {
   const struct hf_settings *settings = q->audit->settings;
   const struct hf_server_settings *other = twin(settings, part->server);
   if (is_holdfast(part->server)) {
-    hf_ask_answer(q, HF_AUDIT_NO, part, "command",
-                  "the server '%.*s' is a gateway itself: there are two chains, and their attempts multiply",
-                  HF_STR_FMT(part->server->name));
-    hf_ask_fix(q, "the server's own command in the place of holdfast's");
+    hf_asking_answer(q, HF_AUDIT_NO, part, "command",
+                     "the server '%.*s' is a gateway itself: there are two chains, and their attempts multiply",
+                     HF_STR_FMT(part->server->name));
+    hf_asking_fix(q, "the server's own command in the place of holdfast's");
   } else if (is_own_front(settings, part->server)) {
-    hf_ask_answer(q, HF_AUDIT_NO, part, "url", "the server '%.*s' is this gateway: its calls go round in a circle",
-                  HF_STR_FMT(part->server->name));
-    hf_ask_fix(q, "the server's own URL");
+    hf_asking_answer(q, HF_AUDIT_NO, part, "url", "the server '%.*s' is this gateway: its calls go round in a circle",
+                     HF_STR_FMT(part->server->name));
+    hf_asking_fix(q, "the server's own URL");
   } else if (other) {
-    hf_ask_answer(q, HF_AUDIT_NO, part, part->server->url.ptr ? "url" : "command",
-                  "'%.*s' and '%.*s' are one server: each entry has breakers, limits and a retry budget of its own",
-                  HF_STR_FMT(part->server->name), HF_STR_FMT(other->name));
-    hf_ask_fix(q, "one entry; or, if it is a second endpoint, `standby`");
+    hf_asking_answer(q, HF_AUDIT_NO, part, part->server->url.ptr ? "url" : "command",
+                     "'%.*s' and '%.*s' are one server: each entry has breakers, limits and a retry budget of its own",
+                     HF_STR_FMT(part->server->name), HF_STR_FMT(other->name));
+    hf_asking_fix(q, "one entry; or, if it is a second endpoint, `standby`");
   } else {
     return true;
   }
@@ -472,25 +477,27 @@ static const struct hf_route_settings *route_with(const struct hf_asking *q) {
 /* An entry of its own takes the place of the pattern's. */
 static void fix_hidden(struct hf_asking *q, const struct hf_audit_part *part) {
   if (part->tool && hf_pattern_rank(part->tool->pattern) == SIZE_MAX)
-    hf_ask_fix(q, "in %.*s, hidden: true", HF_STR_FMT(part->tool->source));
+    hf_asking_fix(q, "in %.*s, hidden: true", HF_STR_FMT(part->tool->source));
   else if (part->tool)
-    hf_ask_fix(q, "in an entry tools.%.*s__%.*s, what %.*s says, and hidden: true", HF_STR_FMT(part->server->name),
-               HF_STR_FMT(part->own), HF_STR_FMT(part->tool->source));
+    hf_asking_fix(q, "in an entry tools.%.*s__%.*s, what %.*s says, and hidden: true", HF_STR_FMT(part->server->name),
+                  HF_STR_FMT(part->own), HF_STR_FMT(part->tool->source));
   else
-    hf_ask_fix(q, "in an entry tools.%.*s__%.*s, hidden: true", HF_STR_FMT(part->server->name), HF_STR_FMT(part->own));
+    hf_asking_fix(q, "in an entry tools.%.*s__%.*s, hidden: true", HF_STR_FMT(part->server->name),
+                  HF_STR_FMT(part->own));
 }
 
-void hf_ask_chain(struct hf_asking *q) {
+void hf_asking_chain(struct hf_asking *q) {
   const struct hf_route_settings *route = route_with(q);
   for (size_t i = 0; i < q->subject->part_count; i++)
     if (!ask_around(q, &q->subject->part[i]))
       return;
   if (route) {
-    hf_ask_answer(q, HF_AUDIT_PARTLY, self(q), "hidden",
-                  "it can be called past the route '%.*s', and then has none of its other providers",
-                  HF_STR_FMT(route->name));
+    hf_asking_answer(q, HF_AUDIT_PARTLY, self(q), "hidden",
+                     "it can be called past the route '%.*s', and then has none of its other providers",
+                     HF_STR_FMT(route->name));
     fix_hidden(q, &q->subject->part[0]);
     return;
   }
-  hf_ask_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline", "one deadline for all of it, and nothing else repeats");
+  hf_asking_answer(q, HF_AUDIT_YES, self(q), "timeout.deadline",
+                   "one deadline for all of it, and nothing else repeats");
 }
