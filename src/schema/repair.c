@@ -373,7 +373,10 @@ static int read_leniently(struct search *s, struct hf_str raw) {
     return HF_ERR_NOMEM;
   const struct step *last =
       add_step(s, NULL, (struct step){.kind = HF_REPAIR_READ, .pointer = HF_STR(""), .from = raw, .to = text});
-  return last ? explore_read(s, text, how, last) : HF_ERR_NOMEM;
+  r = last ? explore_read(s, text, how, last) : HF_ERR_NOMEM;
+  if (empty && s->found.ptr == text.ptr) /* nothing at all was said, also not an empty string */
+    s->found = (struct hf_str){NULL, 0};
+  return r;
 }
 
 /* A copy for who reads it. */

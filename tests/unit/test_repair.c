@@ -395,6 +395,8 @@ static void repair__reads_nothing_as_no_arguments(void **state) {
   assert_repaired("{\"type\":\"object\"}", "\"\"", "{}", "unwrapped  \"\">{}");
   assert_repaired(OBJECT("\"a\":{}"), "null", "{}", "null_dropped  null>{}");
   assert_refused(OBJECT("\"a\":{}"), "");
+  assert_refused("{\"required\":[\"a\"]}", " \n");
+  assert_refused("{}", "");
   assert_refused(NEEDING("\"a\":{}", "\"a\""), "null");
 }
 
