@@ -121,8 +121,9 @@ static int check_strings(struct hf_compiler *c, uint32_t list) {
   return 0;
 }
 
-/* What is needed, or must hold, where a member is. `lists` and `schemas` say what a value may be. */
-static int compile_dependents(struct hf_compiler *c, enum hf_word word, bool lists, bool schemas) {
+/* What is needed, or must hold, where a member is: lists of names, schemas, or (`dependencies`) either. */
+static int compile_dependents(struct hf_compiler *c, enum hf_word word) {
+  const bool lists = word != HF_WORD_DEPENDENT_SCHEMAS, schemas = word != HF_WORD_DEPENDENT_REQUIRED;
   uint32_t node = c->words[word];
   if (node == HF_JSON_NONE)
     return 0;
@@ -156,8 +157,8 @@ int hf_compile_members(struct hf_compiler *c) {
   if (r == 0)
     r = compile_names(c);
   if (r == 0)
-    r = compile_dependents(c, HF_WORD_DEPENDENT_REQUIRED, true, false);
+    r = compile_dependents(c, HF_WORD_DEPENDENT_REQUIRED);
   if (r == 0)
-    r = compile_dependents(c, HF_WORD_DEPENDENT_SCHEMAS, false, true);
-  return r < 0 ? r : compile_dependents(c, HF_WORD_DEPENDENCIES, true, true);
+    r = compile_dependents(c, HF_WORD_DEPENDENT_SCHEMAS);
+  return r < 0 ? r : compile_dependents(c, HF_WORD_DEPENDENCIES);
 }

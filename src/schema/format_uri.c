@@ -133,12 +133,10 @@ static size_t read_scheme(struct hf_str text) {
   return 0;
 }
 
-static bool is_reference(struct hf_str text, bool iri, bool absolute) {
+static bool is_reference(struct hf_str text, bool iri) {
   struct alphabet path = {.also = PATH, .iri = iri}, fragment = {.also = QUERY, .iri = iri};
   struct alphabet query = {.also = QUERY, .iri = iri, .private = iri};
   size_t scheme = read_scheme(text);
-  if (absolute && scheme == 0)
-    return false;
   struct hf_str rest = {text.ptr + scheme, text.len - scheme};
   if (!all_of(cut(&rest, "#"), &fragment) || !all_of(cut(&rest, "?"), &query))
     return false;
@@ -157,19 +155,19 @@ static bool is_reference(struct hf_str text, bool iri, bool absolute) {
 }
 
 bool hf_format_uri(struct hf_str text) {
-  return is_reference(text, false, true);
+  return read_scheme(text) > 0 && is_reference(text, false);
 }
 
 bool hf_format_uri_reference(struct hf_str text) {
-  return is_reference(text, false, false);
+  return is_reference(text, false);
 }
 
 bool hf_format_iri(struct hf_str text) {
-  return is_reference(text, true, true);
+  return read_scheme(text) > 0 && is_reference(text, true);
 }
 
 bool hf_format_iri_reference(struct hf_str text) {
-  return is_reference(text, true, false);
+  return is_reference(text, true);
 }
 
 /* Dots stand between other characters. */
