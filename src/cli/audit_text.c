@@ -136,6 +136,8 @@ static int group_all(const struct hf_audit *audit, struct groups *groups) {
 
 /* A yes for the same reason everywhere is told once. */
 static bool is_common(const struct hf_audit *audit, const struct groups *groups, unsigned question) {
+  if (groups->count < 2)
+    return false;
   const struct hf_audit_answer *first = &audit->subjects[0].answer[question];
   for (size_t i = 1; i < groups->count; i++) {
     const struct hf_audit_answer *its = &audit->subjects[groups->item[i].first].answer[question];
@@ -143,7 +145,7 @@ static bool is_common(const struct hf_audit *audit, const struct groups *groups,
         !hf_str_equal(its->decided.by, first->decided.by) || !hf_str_equal(its->why, first->why))
       return false;
   }
-  return groups->count > 1 && first->verdict == HF_AUDIT_YES;
+  return first->verdict == HF_AUDIT_YES;
 }
 
 static int print_common(const struct hf_audit *audit, const struct groups *groups, const char *path, FILE *to) {

@@ -23,8 +23,9 @@ static int parse_date(struct hf_str text, int64_t *ret_ms) {
     const char *end = strptime(copy, formats[i], &tm);
     if (!end || *end)
       continue;
+    const int month = tm.tm_mon;
     const time_t seconds = utc ? timegm(&tm) : mktime(&tm);
-    if (seconds < 0)
+    if (seconds < 0 || tm.tm_mon != month) /* 30 February became March */
       return HF_ERR_SYNTAX;
     *ret_ms = (int64_t)seconds * 1000;
     return 0;

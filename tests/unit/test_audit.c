@@ -394,6 +394,18 @@ static void audit__the_text_fits_eighty_columns_and_tells_equal_tools_together(v
   close_audit(&a);
 }
 
+static void audit__there_may_be_nothing_to_ask_about(void **state) {
+  (void)state;
+  struct audited a;
+  static char text[TEXT_MAX];
+  open_audit(&a, "mcpServers: {}\n");
+  hf_audit_add_configured(&a.audit);
+  assert_int_equal(hf_audit_run(&a.audit), 0);
+  print(&a.audit, "holdfast.yaml", text);
+  assert_non_null(strstr(text, "\n0 tools and eight questions each: 0 yes, 0 partly, 0 no\n"));
+  close_audit(&a);
+}
+
 static void audit__a_fix_that_names_its_tool_is_told_once_for_several(void **state) {
   (void)state;
   struct audited a;
@@ -438,6 +450,7 @@ int main(void) {
       cmocka_unit_test(audit__scores_are_points_of_a_hundred),
       cmocka_unit_test(audit__listed_tools_are_known_by_their_annotations),
       cmocka_unit_test(audit__the_text_fits_eighty_columns_and_tells_equal_tools_together),
+      cmocka_unit_test(audit__there_may_be_nothing_to_ask_about),
       cmocka_unit_test(audit__a_fix_that_names_its_tool_is_told_once_for_several),
       cmocka_unit_test(audit__any_allocation_may_fail),
   };

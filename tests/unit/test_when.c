@@ -53,6 +53,8 @@ static void when__what_is_none_is_refused(void **state) {
                                       "yesterday",
                                       "2026-05",
                                       "2026-05-01x",
+                                      "2026-02-30",
+                                      "2026-02-29Z",
                                       "12:30",
                                       "2026-05-01T25:00",
                                       "never",
