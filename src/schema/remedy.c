@@ -108,18 +108,21 @@ static bool is_member(const struct hf_json_doc *doc, uint32_t node) {
   return node != 0 && hf_json_type(doc, parent_of(doc, node)) == HF_JSON_OBJECT;
 }
 
-/* Puts something in place of the value. */
-static void replace(const struct look *look, enum hf_repair_kind kind, struct hf_str put, bool lenient, bool decoy) {
+/* Something in place of the value. */
+static struct hf_remedy replacement(const struct look *look, enum hf_repair_kind kind, struct hf_str put) {
   const struct hf_json_node *node = &look->unfit->doc->nodes[look->error->value];
-  hf_remedies_add(look->out, &(struct hf_remedy){.kind = kind,
-                                                 .lenient = lenient,
-                                                 .decoy = decoy,
-                                                 .node = look->error->value,
-                                                 .start = node->start,
-                                                 .end = node->end,
-                                                 .put = put,
-                                                 .from = hf_json_span(look->unfit->doc, look->error->value),
-                                                 .to = put});
+  return (struct hf_remedy){.kind = kind,
+                            .node = look->error->value,
+                            .start = node->start,
+                            .end = node->end,
+                            .put = put,
+                            .from = hf_json_span(look->unfit->doc, look->error->value),
+                            .to = put};
+}
+
+static void replace(const struct look *look, enum hf_repair_kind kind, struct hf_str put) {
+  const struct hf_remedy remedy = replacement(look, kind, put);
+  hf_remedies_add(look->out, &remedy);
 }
 
 /* Is the number one that doubles have, so that no reader of JSON loses a digit of it? */
@@ -148,15 +151,15 @@ static int read_number(const struct look *look, bool integer) {
     put = hf_arena_printf(look->unfit->arena, "%lld", (long long)value);
   if (!put.ptr)
     return HF_ERR_NOMEM;
-  replace(look, HF_REPAIR_NUMBER, put, false, false);
+  replace(look, HF_REPAIR_NUMBER, put);
   return 0;
 }
 
 static void read_boolean(const struct look *look) {
   if (hf_str_equal(look->text, HF_STR("true")) || hf_str_equal(look->text, HF_STR("True")))
-    replace(look, HF_REPAIR_BOOLEAN, HF_STR("true"), false, false);
+    replace(look, HF_REPAIR_BOOLEAN, HF_STR("true"));
   else if (hf_str_equal(look->text, HF_STR("false")) || hf_str_equal(look->text, HF_STR("False")))
-    replace(look, HF_REPAIR_BOOLEAN, HF_STR("false"), false, false);
+    replace(look, HF_REPAIR_BOOLEAN, HF_STR("false"));
 }
 
 static struct hf_str take(struct hf_buf *buf, struct hf_arena *arena) {
@@ -177,8 +180,11 @@ static int read_container(const struct look *look, unsigned wanted) {
   struct hf_str put = take(&value, look->unfit->arena);
   if (!put.ptr || r == HF_ERR_NOMEM)
     return HF_ERR_NOMEM;
-  if (wanted & bit && (how & ~(unsigned)LENIENT) == 0)
-    replace(look, look->error->value == 0 ? HF_REPAIR_UNWRAPPED : HF_REPAIR_PARSED, put, how != 0, false);
+  if (wanted & bit && (how & ~(unsigned)LENIENT) == 0) {
+    struct hf_remedy remedy = replacement(look, look->error->value == 0 ? HF_REPAIR_UNWRAPPED : HF_REPAIR_PARSED, put);
+    remedy.lenient = how != 0;
+    hf_remedies_add(look->out, &remedy);
+  }
   return found;
 }
 
@@ -237,7 +243,9 @@ static int add_decoy(const struct look *look, const char *const *spellings) {
   struct hf_str put = take(&list, look->unfit->arena);
   if (r < 0 || !put.ptr)
     return HF_ERR_NOMEM;
-  replace(look, HF_REPAIR_WRAPPED, put, false, true);
+  struct hf_remedy remedy = replacement(look, HF_REPAIR_WRAPPED, put);
+  remedy.decoy = true;
+  hf_remedies_add(look->out, &remedy);
   return 0;
 }
 
@@ -258,7 +266,7 @@ static int wrap(const struct look *look) {
   struct hf_str put = hf_arena_printf(look->unfit->arena, "[%.*s]", HF_STR_FMT(hf_json_span(doc, look->error->value)));
   if (!put.ptr)
     return HF_ERR_NOMEM;
-  replace(look, HF_REPAIR_WRAPPED, put, false, false);
+  replace(look, HF_REPAIR_WRAPPED, put);
   int r = 0;
   for (size_t i = 0; string && r == 0 && i < SEPARATORS; i++)
     r = add_decoy(look, separators[i]);
@@ -274,7 +282,7 @@ static int spell_integer(const struct look *look) {
   if (!put.ptr)
     return HF_ERR_NOMEM;
   if (!hf_str_equal(put, hf_json_span(look->unfit->doc, look->error->value)))
-    replace(look, HF_REPAIR_INTEGER, put, false, false);
+    replace(look, HF_REPAIR_INTEGER, put);
   return 0;
 }
 
@@ -361,7 +369,7 @@ static int mend_enum(const struct look *look) {
     while (hf_json_next(at->doc, &iter, NULL, &choice))
       look_at_choice(look, &choices, choice);
   if (choices.count == 1)
-    replace(look, HF_REPAIR_ENUM_CASE, choices.put, false, false);
+    replace(look, HF_REPAIR_ENUM_CASE, choices.put);
   if (choices.boolean)
     read_boolean(look);
   return choices.number ? read_number(look, true) : 0;
@@ -506,10 +514,10 @@ static void mend_nothing(const struct look *look) {
   const struct hf_unfit *m = look->unfit;
   uint32_t properties;
   if (hf_json_type(m->doc, 0) == HF_JSON_NULL)
-    replace(look, HF_REPAIR_DROPPED_NULL, HF_STR("{}"), false, false);
+    replace(look, HF_REPAIR_DROPPED_NULL, HF_STR("{}"));
   else if (look->text.ptr && look->text.len == 0 &&
            (!member_of(look, "properties", &properties) || look->error->at.doc->nodes[properties].count == 0))
-    replace(look, HF_REPAIR_UNWRAPPED, HF_STR("{}"), false, false);
+    replace(look, HF_REPAIR_UNWRAPPED, HF_STR("{}"));
 }
 
 static int mend_one(const struct look *look) {
