@@ -14,7 +14,7 @@ static const struct {
     {{"//json-schema.org/schema", sizeof "//json-schema.org/schema" - 1}, HF_DRAFT_2020},
 };
 
-static uint8_t known_draft(struct hf_str uri) {
+uint8_t hf_draft_known(struct hf_str uri) {
   struct hf_str resource, fragment;
   hf_uri_split(uri, &resource, &fragment);
   const char *colon = resource.len ? memchr(resource.ptr, ':', resource.len) : NULL;
@@ -46,10 +46,7 @@ static const struct {
     {"content", 0},
 };
 
-/* Returns its bits, or -1 if it is not known. */
-static int known_vocabulary(const struct hf_json_doc *doc, uint32_t key, uint8_t draft) {
-  struct hf_str raw = hf_json_span(doc, key);
-  struct hf_str uri = {raw.ptr + 1, raw.len - 2};
+int hf_draft_vocabulary(uint8_t draft, struct hf_str uri) {
   struct hf_str base = draft == HF_DRAFT_2019 ? HF_STR("https://json-schema.org/draft/2019-09/vocab/")
                                               : HF_STR("https://json-schema.org/draft/2020-12/vocab/");
   if (!hf_str_starts(uri, base))
@@ -62,46 +59,4 @@ static int known_vocabulary(const struct hf_json_doc *doc, uint32_t key, uint8_t
       return draft == HF_DRAFT_2019 && bits == HF_VOCABULARY_APPLICATOR ? bits | HF_VOCABULARY_UNEVALUATED : bits;
     }
   return -1;
-}
-
-static int read_vocabularies(struct hf_resources *resources, const struct hf_resource *meta, uint8_t *ret_bits) {
-  const struct hf_json_doc *doc = &meta->source->document->doc;
-  uint32_t all = hf_source_member(meta->source, meta->node, "$vocabulary");
-  if (all == HF_JSON_NONE || hf_json_type(doc, all) != HF_JSON_OBJECT || meta->draft < HF_DRAFT_2019)
-    return 0;
-  uint8_t bits = 0;
-  struct hf_json_iter iter = hf_json_iter(doc, all);
-  uint32_t key, value;
-  while (hf_json_next(doc, &iter, &key, &value)) {
-    int known = known_vocabulary(doc, key, meta->draft);
-    if (known >= 0)
-      bits |= (uint8_t)known;
-    else if (hf_json_type(doc, value) == HF_JSON_TRUE)
-      return hf_resources_complain(resources, HF_ERR_UNSUPPORTED, meta->source, value,
-                                   "is a vocabulary that is not known");
-  }
-  *ret_bits = bits;
-  return 0;
-}
-
-int hf_draft_find(struct hf_resources *resources, struct hf_str uri, uint8_t *ret_draft, uint8_t *ret_vocabularies) {
-  uint8_t draft = known_draft(uri);
-  if (draft) {
-    *ret_draft = draft;
-    *ret_vocabularies = HF_VOCABULARY_STANDARD;
-    return 0;
-  }
-  struct hf_str name, fragment;
-  hf_uri_split(uri, &name, &fragment);
-  struct hf_resource *meta;
-  int r = hf_resources_find(resources, name, &meta);
-  if (r < 0)
-    return r;
-  uint8_t bits = meta->vocabularies;
-  r = read_vocabularies(resources, meta, &bits);
-  if (r < 0)
-    return r;
-  *ret_draft = meta->draft;
-  *ret_vocabularies = bits;
-  return 0;
 }

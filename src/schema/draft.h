@@ -1,12 +1,13 @@
-/* Which draft, and which vocabularies of it, a schema is written in. */
+/* The drafts, and the vocabularies that a meta-schema may be made of, by their names. */
 #ifndef HF_SCHEMA_DRAFT_H
 #define HF_SCHEMA_DRAFT_H
 
-#include "schema/resource.h"
+#include "schema/keyword.h"
 
-/* Finds out what `uri`, the value of `$schema`, says. Returns 0; HF_ERR_NOTFOUND (not told) if it is known neither here
- * nor as a resource; HF_ERR_UNSUPPORTED, told, for a vocabulary that is needed and not known; or another error, told.
- */
-int hf_draft_find(struct hf_resources *resources, struct hf_str uri, uint8_t *ret_draft, uint8_t *ret_vocabularies);
+/* The draft whose own meta-schema is called so, or 0. */
+uint8_t hf_draft_known(struct hf_str uri);
+
+/* The bits of the vocabulary that a draft calls so; 0 if it changes nothing of what is valid, -1 if there is none. */
+int hf_draft_vocabulary(uint8_t draft, struct hf_str uri);
 
 #endif

@@ -186,6 +186,53 @@ static int add_resource(struct hf_resources *resources, struct hf_source *source
   return r;
 }
 
+static int read_vocabularies(struct hf_resources *resources, const struct hf_resource *meta, uint8_t *ret_bits) {
+  const struct hf_json_doc *doc = &meta->source->document->doc;
+  uint32_t all = hf_source_member(meta->source, meta->node, "$vocabulary");
+  if (all == HF_JSON_NONE || hf_json_type(doc, all) != HF_JSON_OBJECT || meta->draft < HF_DRAFT_2019)
+    return 0;
+  uint8_t bits = 0;
+  struct hf_json_iter iter = hf_json_iter(doc, all);
+  uint32_t key, value;
+  while (hf_json_next(doc, &iter, &key, &value)) {
+    const struct hf_str raw = hf_json_span(doc, key);
+    int known = hf_draft_vocabulary(meta->draft, (struct hf_str){raw.ptr + 1, raw.len - 2});
+    if (known >= 0)
+      bits |= (uint8_t)known;
+    else if (hf_json_type(doc, value) == HF_JSON_TRUE)
+      return hf_resources_complain(resources, HF_ERR_UNSUPPORTED, meta->source, value,
+                                   "is a vocabulary that is not known");
+  }
+  *ret_bits = bits;
+  return 0;
+}
+
+/* Finds out what `uri`, the value of `$schema`, says. Returns 0; HF_ERR_NOTFOUND (not told) if it is known neither here
+ * nor as a resource; HF_ERR_UNSUPPORTED, told, for a vocabulary that is needed and not known; or another error, told.
+ */
+static int find_draft(struct hf_resources *resources, struct hf_str uri, uint8_t *ret_draft,
+                      uint8_t *ret_vocabularies) {
+  uint8_t draft = hf_draft_known(uri);
+  if (draft) {
+    *ret_draft = draft;
+    *ret_vocabularies = HF_VOCABULARY_STANDARD;
+    return 0;
+  }
+  struct hf_str name, fragment;
+  hf_uri_split(uri, &name, &fragment);
+  struct hf_resource *meta;
+  int r = hf_resources_find(resources, name, &meta);
+  if (r < 0)
+    return r;
+  uint8_t bits = meta->vocabularies;
+  r = read_vocabularies(resources, meta, &bits);
+  if (r < 0)
+    return r;
+  *ret_draft = meta->draft;
+  *ret_vocabularies = bits;
+  return 0;
+}
+
 /* Reads `$schema` of a resource. Anything that is no draft leaves it as its parent is, except at the root. */
 static int read_draft(struct hf_resources *resources, struct hf_resource *resource, uint32_t schema) {
   if (schema == HF_JSON_NONE)
@@ -193,7 +240,7 @@ static int read_draft(struct hf_resources *resources, struct hf_resource *resour
   struct hf_str uri;
   int r = text_of(resources, resource->source, schema, &uri);
   if (r == 0)
-    r = hf_draft_find(resources, uri, &resource->draft, &resource->vocabularies);
+    r = find_draft(resources, uri, &resource->draft, &resource->vocabularies);
   if (r == HF_ERR_NOTFOUND)
     return hf_resources_complain(resources, HF_ERR_UNSUPPORTED, resource->source, schema,
                                  "is a dialect that is not known");
@@ -293,7 +340,7 @@ static int identify(struct hf_resources *resources, struct hf_resource *resource
     struct hf_str uri;
     r = text_of(resources, resource->source, it.schema, &uri);
     if (r == 0)
-      r = hf_draft_find(resources, uri, &draft, &ignored);
+      r = find_draft(resources, uri, &draft, &ignored);
     r = r == HF_ERR_NOTFOUND ? 0 : r;
   }
   if (r < 0)
