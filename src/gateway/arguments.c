@@ -326,6 +326,7 @@ void hf_arguments_resume(struct hf_exchange *exchange, struct hf_str raw, const 
   }
   exchange->arguments = copy;
   exchange->corrected = how;
+  hf_trace_stage(exchange, HF_STR("what it answered fits, and goes on in the place of what came"));
   count(exchange, HF_FIT_CORRECTED);
   hf_pipeline_go_on(exchange);
 }

@@ -5,6 +5,7 @@
 #include "gateway/ask.h"
 #include "gateway/model.h"
 #include "gateway/signed_state.h"
+#include "gateway/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,10 +311,24 @@ static void ask__a_client_that_goes_ends_it(void **state) {
   bed_close(&bed);
 }
 
+/* What is told of the call that was answered last. */
+static void assert_explained(struct bed *bed, const char *part) {
+  const char *id = strstr(bed->reply.answer, "\"call\":\"");
+  assert_non_null(id);
+  id += strlen("\"call\":\"");
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 20);
+  assert_int_equal(hf_trace_explain(bed->world.gateway, (struct hf_str){id, strcspn(id, "\"")}, &text), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  assert_has(text.data, part);
+  hf_buf_deinit(&text);
+}
+
 static void ask__the_gateways_model_corrects(void **state) {
   (void)state;
   struct bed bed;
   bed_open(&bed, HF_ASK_MODEL, HF_ERA_LEGACY, "{}");
+  bed.world.settings->limits.traces = 1;
   call(&bed, "shop__read", WRONG);
   assert_null(bed.reply.answer);
   assert_int_equal(bed.model.asked, 1);
@@ -322,6 +337,8 @@ static void ask__the_gateways_model_corrects(void **state) {
   model_says(&bed, 0, "{\"day\":\"2026-07-28\"}");
   finish(&bed, "shop");
   assert_has(bed.reply.answer, "\"repairs\":[{\"kind\":\"asked_model\"");
+  assert_explained(&bed, "so the gateway's model was asked for better ones");
+  assert_explained(&bed, "what it answered fits, and goes on in the place of what came");
 
   call(&bed, "shop__read", WRONG);
   model_says(&bed, HF_ERR_UNAVAILABLE, NULL);
