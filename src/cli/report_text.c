@@ -146,7 +146,7 @@ static void print_corrections(const struct hf_counts *counts, size_t width, FILE
     char asked[HF_REPORT_NUMBER_MAX], helped[HF_REPORT_NUMBER_MAX];
     struct lines lines = label(to, width, hf_correction_title((enum hf_correction)i));
     put_words(&lines, hf_report_count_text(counts->asked[i], asked));
-    put_words(&lines, "times, helped");
+    put_words(&lines, "in all, helped");
     put_words(&lines, hf_report_count_text(counts->corrected[i], helped));
     end_line(&lines);
   }
