@@ -24,8 +24,8 @@ struct range {
   uint32_t last;
 };
 
-/* Combining marks: Unicode's categories Mn, Mc and Me, version 14.0.0. What lies between two of them and is not assigned
- * is in the range. */
+/* Combining marks: Unicode's categories Mn, Mc and Me, version 14.0.0. What lies between two of them and is not
+ * assigned is in the range. */
 static const struct range MARKS[] = {
     {0x300, 0x36f},     {0x483, 0x489},     {0x591, 0x5bd},     {0x5bf, 0x5bf},     {0x5c1, 0x5c2},
     {0x5c4, 0x5c5},     {0x5c7, 0x5c7},     {0x610, 0x61a},     {0x64b, 0x65f},     {0x670, 0x670},
