@@ -131,12 +131,29 @@ static bool is_overheard(struct hf_str url) {
   return !hf_guard_is_loopback(host);
 }
 
+static bool is_one_word(struct hf_str text) {
+  for (size_t i = 0; i < text.len; i++)
+    if ((unsigned char)text.ptr[i] <= ' ' || text.ptr[i] == 0x7f)
+      return false;
+  return true;
+}
+
+static bool names_host(struct hf_str url) {
+  const char *host = memmem(url.ptr, url.len, "://", 3);
+  return host && host + 3 < url.ptr + url.len && !strchr("/?#:", host[3]);
+}
+
 /* Once tools and routes are known. */
 static void check_model(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
   const struct hf_node *node = hf_node_get(root, HF_STR("correction"));
   const struct hf_place place = node ? node->place : root->place;
   if (s->model.url.ptr && !is_web(s->model.url))
     hf_problems_error(reader->problems, place, "correction.model: 'url' must begin with http:// or https://");
+  else if (s->model.url.ptr && (!is_one_word(s->model.url) || !names_host(s->model.url)))
+    hf_problems_error(reader->problems, place, "correction.model: 'url' is malformed");
+  if (!is_one_word(s->model.key))
+    hf_problems_error(reader->problems, place,
+                      "correction.model: 'key' holds a blank or a line break, perhaps at its end");
   if (s->model.url.ptr && s->model.name.len == 0)
     hf_problems_error(reader->problems, place, "correction.model: 'name' says which model is asked, and is missing");
   if (s->model.url.ptr && s->model.key.len > 0 && is_overheard(s->model.url))

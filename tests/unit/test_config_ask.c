@@ -121,6 +121,18 @@ static void config_ask__what_cannot_work_is_refused(void **state) {
                   "f:2:1: error: correction.model: 'name' says which model is asked, and is missing\n");
   assert_problems(SERVERS "correction: { model: { url: 'ftp://canary@h', name: a } }",
                   "f:2:1: error: correction.model: 'url' must begin with http:// or https://\n");
+  static const char *const malformed[] = {"https://", "https:///v1", "https://:80/", "https://h h/",
+                                          "https://h\\r\\nX: y"};
+  for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+    struct hf_buf yaml;
+    hf_buf_init(&yaml, 1 << 10);
+    assert_int_equal(hf_buf_printf(&yaml, SERVERS "correction: { model: { url: \"%s\", name: a } }", malformed[i]), 0);
+    assert_int_equal(hf_buf_append(&yaml, "", 1), 0);
+    assert_problems(yaml.data, "f:2:1: error: correction.model: 'url' is malformed\n");
+    hf_buf_deinit(&yaml);
+  }
+  assert_problems(SERVERS "correction: { model: { url: 'https://h', name: a, key: \"canary\\n\" } }",
+                  "f:2:1: error: correction.model: 'key' holds a blank or a line break, perhaps at its end\n");
 }
 
 static void config_ask__a_key_in_the_clear_is_warned_of(void **state) {
