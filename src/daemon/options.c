@@ -155,7 +155,12 @@ static const struct hf_option options[] = {
      .help = "its environment, on top of the own one"},
     {SERVER(cwd), .path = "cwd", .type = HF_OPTION_TEXT, .help = "its working directory"},
     {SERVER(url), .path = "url", .type = HF_OPTION_TEXT, .secret = true,
-     .help = "endpoint of a server that speaks Streamable HTTP"},
+     .help =
+         "endpoint of a server that speaks Streamable HTTP, or HTTP+SSE, the transport of 2024-11-05: that is found "
+         "out, or told by `type: sse`"},
+    {SERVER(endpoint), .path = "endpoint", .type = HF_OPTION_TEXT,
+     .help =
+         "with HTTP+SSE, the path of its messages where the server names a wrong one; the query stays the server's"},
     {SERVER(headers), .path = "headers", .type = HF_OPTION_PAIRS, .choices = ": ", .secret = true,
      .help = "headers of every request to it"},
     {SERVER(proxy), .path = "proxy", .type = HF_OPTION_TEXT, .secret = true,

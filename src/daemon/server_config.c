@@ -211,9 +211,40 @@ static int check_url(const struct hf_reader *reader, const struct hf_node *node,
   return error.code == HF_ERR_NOMEM ? HF_ERR_NOMEM : 0;
 }
 
+static bool says_sse(const struct hf_node *word) {
+  return word && word->kind == HF_NODE_SCALAR && hf_str_equal_nocase(word->text, HF_STR("sse"));
+}
+
+/* Clients' files say `type: sse`, or `transport: sse`, of servers of 2024-11-05. Any other word of theirs says nothing
+ * that is not found out anyway. */
+static int check_sse(const struct hf_reader *reader, const struct hf_node *node, struct hf_server_settings *server) {
+  const struct hf_node *type = hf_node_get(node, HF_STR("type"));
+  const struct hf_node *transport = hf_node_get(node, HF_STR("transport"));
+  const struct hf_node *endpoint = hf_node_get(node, HF_STR("endpoint"));
+  server->sse = says_sse(type) || says_sse(transport);
+  if (server->sse && server->era == HF_ERA_MODERN)
+    hf_problems_error(reader->problems, says_sse(type) ? type->place : transport->place,
+                      "'sse' is the transport of 2024-11-05, which no modern server speaks");
+  if (!endpoint || !server->endpoint.ptr || !server->url.ptr || server->disabled)
+    return 0;
+  struct hf_error ignored = {0};
+  struct hf_origin origin;
+  struct hf_buf target;
+  hf_buf_init(&target, HF_URL_MAX);
+  int r = hf_origin_parse(&origin, server->url, &ignored);
+  if (r == 0) {
+    r = hf_origin_resolve(&origin, hf_buf_str(&origin.target), server->endpoint, &target);
+    hf_origin_deinit(&origin);
+    if (r < 0 && r != HF_ERR_NOMEM)
+      hf_problems_error(reader->problems, endpoint->place,
+                        r == HF_ERR_REFUSED ? "endpoint: it is of another origin than 'url'" : "endpoint: malformed");
+  }
+  hf_buf_deinit(&target);
+  return r == HF_ERR_NOMEM ? r : 0;
+}
+
 static int check_transport(const struct hf_reader *reader, const struct hf_node *node,
                            struct hf_server_settings *server) {
-  const struct hf_node *type = hf_node_get(node, HF_STR("type"));
   bool has_command = hf_node_get(node, HF_STR("command")) != NULL;
   const struct hf_node *url = url_of(node);
   bool has_url = url != NULL;
@@ -227,10 +258,7 @@ static int check_transport(const struct hf_reader *reader, const struct hf_node 
                       node->key.ptr);
   else if (!server->disabled && has_url && server->url.ptr)
     r = check_url(reader, node, url->place, server->url);
-  if (type && hf_str_equal(type->text, HF_STR("sse")))
-    hf_problems_warn(reader->problems, type->place,
-                     "type 'sse' is the transport of 2024, which holdfast does not speak; Streamable HTTP is tried");
-  return r;
+  return r == 0 && has_url ? check_sse(reader, node, server) : r;
 }
 
 /* Other clients' spellings of what we have. */

@@ -128,7 +128,8 @@ static bool same_statuses(const struct hf_server_settings *a, const struct hf_se
 bool hf_server_settings_same_upstream(const struct hf_server_settings *a, const struct hf_server_settings *b) {
   return a->transport == b->transport && a->disabled == b->disabled && hf_str_equal(a->command, b->command) &&
          same_strings(a->args, b->args) && same_strings(a->env, b->env) && hf_str_equal(a->cwd, b->cwd) &&
-         hf_str_equal(a->url, b->url) && same_strings(a->headers, b->headers) && hf_str_equal(a->proxy, b->proxy) &&
+         hf_str_equal(a->url, b->url) && a->sse == b->sse && hf_str_equal(a->endpoint, b->endpoint) &&
+         same_strings(a->headers, b->headers) && hf_str_equal(a->proxy, b->proxy) &&
          hf_str_equal(a->ca_file, b->ca_file) && hf_str_equal(a->cert_file, b->cert_file) &&
          hf_str_equal(a->key_file, b->key_file) && a->tls_verify == b->tls_verify &&
          a->max_connections == b->max_connections && a->era == b->era && a->instance == b->instance &&

@@ -90,6 +90,8 @@ struct hf_server_settings {
 
   /* HTTP */
   struct hf_str url;
+  bool sse;                  /* HTTP+SSE of 2024-11-05; else it is found out */
+  struct hf_str endpoint;    /* of HTTP+SSE: the path of its messages where the server says a wrong one, or absent */
   struct hf_strings headers; /* "Name: value" */
   struct hf_str proxy;       /* absent: from the environment, as curl does */
   struct hf_str ca_file;     /* absent: the system's */

@@ -1,5 +1,13 @@
 #include "upstream/answer.h"
 
+static void tell_unreadable(struct hf_answer *answer, const struct hf_refusal *refusal) {
+  answer->why = refusal->why;
+  if (answer->events->unreadable)
+    answer->events->unreadable(answer, (struct hf_str){refusal->id, refusal->id_len});
+  else
+    answer->events->life(answer);
+}
+
 static int on_event(void *context, struct hf_sse_event *event) {
   struct hf_answer *answer = context;
   if (answer->stopped)
@@ -24,21 +32,26 @@ static int on_event(void *context, struct hf_sse_event *event) {
       hf_message_deinit(&message);
       return answer->stopped ? HF_ERR_CLOSED : 0;
     }
-    answer->why = refusal.why;
+    tell_unreadable(answer, &refusal);
   } else if (is_message) {
     struct hf_refusal refusal;
     hf_message_refuse_scan(event->scan, hf_buf_str(event->data), &refusal);
-    answer->why = refusal.why;
+    tell_unreadable(answer, &refusal);
+  } else if (event->has_data && answer->events->named) {
+    answer->events->named(answer, event->type, hf_buf_str(event->data));
+  } else {
+    answer->events->life(answer);
   }
-  answer->events->life(answer);
   return answer->stopped ? HF_ERR_CLOSED : 0;
 }
 
 static int on_oversize(void *context, struct hf_str id) {
   struct hf_answer *answer = context;
-  (void)id;
   hf_error_set(&answer->why, HF_ERR_LIMIT, "a message of more than %zu bytes", answer->max);
-  return HF_ERR_LIMIT;
+  if (!answer->events->unreadable)
+    return HF_ERR_LIMIT;
+  answer->events->unreadable(answer, id);
+  return 0;
 }
 
 void hf_answer_init(struct hf_answer *answer, const struct hf_answer_events *events) {

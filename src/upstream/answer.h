@@ -24,6 +24,13 @@ struct hf_answer_events {
 
   /* An event came that is no message. */
   void (*life)(struct hf_answer *answer);
+
+  /* An event of a type of its own; borrowed. NULL: life() hears of it. */
+  void (*named)(struct hf_answer *answer, struct hf_str type, struct hf_str data);
+
+  /* A message that cannot be read, or is too large; `id` is its raw id, or empty. The stream goes on. NULL: it is life,
+   * or ends the stream. */
+  void (*unreadable)(struct hf_answer *answer, struct hf_str id);
 };
 
 struct hf_answer {

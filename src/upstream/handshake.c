@@ -41,7 +41,7 @@ static void send_step(struct hf_uplink *up, enum hf_attempt_purpose purpose) {
 
 /* What stands for the requests that a failed start kept from being sent: they were not, so only rows that say "not
  * executed" may. */
-static struct hf_evidence start_evidence(const struct hf_evidence *evidence) {
+struct hf_evidence hf_handshake_evidence(const struct hf_evidence *evidence) {
   struct hf_evidence plain = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
   if (!evidence)
     return plain;
@@ -75,7 +75,7 @@ static void perform(struct hf_uplink *up, enum hf_probe_step step, const struct 
   case HF_PROBE_FAILED: {
     if (up->probe.refuted)
       *up->remembered = HF_ERA_UNKNOWN;
-    const struct hf_evidence seen = start_evidence(evidence);
+    const struct hf_evidence seen = hf_handshake_evidence(evidence);
     hf_uplink_down(up, &seen, hf_str_from(up->probe.why.text));
     break;
   }

@@ -19,6 +19,7 @@ void hf_http_release(struct hf_http *http) {
     return;
   struct hf_loop *loop = http->loop;
   hf_http_stream_deinit(&http->stream);
+  hf_http_channel_deinit(&http->channel);
   hf_http_exchange_deinit(&http->farewell);
   hf_pool_deinit(&http->pool);
   hf_timer_deinit(loop, &http->farewell_timer);
@@ -78,12 +79,16 @@ static void http_settle(struct hf_transport *transport, enum hf_era era, struct 
   hf_buf_reset(&http->version, VERSION_TEXT_MAX);
   if (hf_buf_append_str(&http->version, version) < 0)
     hf_buf_reset(&http->version, VERSION_TEXT_MAX);
-  if (era == HF_ERA_LEGACY)
+  if (era == HF_ERA_LEGACY && http->channel.state == HF_CHANNEL_NONE)
     hf_http_stream_start(&http->stream);
 }
 
 static void http_forget_session(struct hf_transport *transport) {
   struct hf_http *http = http_of(transport);
+  if (http->channel.state != HF_CHANNEL_NONE) {
+    hf_http_channel_lose(&http->channel);
+    return;
+  }
   hf_http_stream_stop(&http->stream);
   /* What was sent in it goes with its id: without one, its refusal would not tell that the session was lost. */
   hf_post_begin_ready(http);
@@ -149,6 +154,7 @@ static void http_close(struct hf_transport *transport) {
   http->closing = true;
   hf_job_cancel(&http->open_job);
   hf_http_stream_stop(&http->stream);
+  hf_http_channel_stop(&http->channel);
   hf_post_abort_all(http);
   if (http->session.len && http->era != HF_ERA_MODERN)
     on_farewell_begin(http);
@@ -163,6 +169,7 @@ static void http_free(struct hf_transport *transport) {
   struct hf_http *http = http_of(transport);
   http->freed = true;
   hf_http_stream_stop(&http->stream);
+  hf_http_channel_stop(&http->channel);
   hf_http_exchange_cancel(&http->farewell);
   hf_timer_stop(http->loop, &http->farewell_timer);
   hf_job_cancel(&http->open_job);
@@ -282,6 +289,8 @@ static int set_up(struct hf_http *http, const struct hf_server_settings *setting
     r = hf_pool_init(&http->pool, http->connector, &options);
   if (r == 0)
     r = hf_http_stream_init(&http->stream, http);
+  if (r == 0)
+    r = hf_http_channel_init(&http->channel, http, settings);
   if (r == 0)
     r = hf_timer_init(http->loop, &http->farewell_timer, on_farewell_timer);
   return r < 0 ? hf_error_set(reterr, r, "%s", hf_err_text(r)) : 0;

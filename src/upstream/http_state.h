@@ -28,6 +28,32 @@ struct hf_http_stream {
   bool awaited; /* calls are held until the server has answered the GET */
 };
 
+enum hf_channel_state {
+  HF_CHANNEL_NONE,    /* Streamable HTTP is spoken, as far as we know */
+  HF_CHANNEL_CLOSED,  /* the next message opens it */
+  HF_CHANNEL_OPENING, /* until the server has named its endpoint */
+  HF_CHANNEL_OPEN,
+  HF_CHANNEL_LOST, /* closed() is about to be reported */
+};
+
+/* The one stream of the transport of 2024-11-05, on which all of the server's messages come. */
+struct hf_http_channel {
+  struct hf_http *http;
+  enum hf_channel_state state;
+  bool configured;
+  bool probing; /* a server that refused to be initialized is asked whether it is an old one */
+  bool told;    /* that it was found */
+  struct hf_http_exchange exchange;
+  struct hf_answer answer;
+  struct hf_timer timer; /* the next GET, or the end of patience with the endpoint */
+  bool due;              /* it is the next GET */
+  hf_time patience;
+  unsigned redirects;
+  struct hf_buf source;   /* where the stream is, after redirects */
+  struct hf_buf endpoint; /* where messages are posted */
+  struct hf_buf override; /* the configured path of it; empty: what the server says */
+};
+
 struct hf_http {
   struct hf_transport base;
   unsigned refs; /* the owner's, one of each post, and while a report is under way */
@@ -51,11 +77,12 @@ struct hf_http {
   struct hf_list posts;
   struct hf_spare spare_posts;
   struct hf_list ready; /* posts that were sent but not begun */
-  struct hf_list held;  /* of these, calls that wait for the server's own stream */
+  struct hf_list held;  /* of these, what waits for the server's own stream or for the channel */
   size_t post_count;
   struct hf_job job;
   struct hf_job open_job;
   struct hf_http_stream stream;
+  struct hf_http_channel channel;
   struct hf_http_exchange farewell; /* DELETE of the session */
   struct hf_timer farewell_timer;
 };
@@ -78,10 +105,36 @@ void hf_post_begin_held(struct hf_http *http); /* later, from the loop */
 void hf_post_abort(struct hf_outgoing *out);
 void hf_post_abort_all(struct hf_http *http);
 
+/* Ends the request with this raw id, whose answer on the channel cannot be read. */
+void hf_post_fail_unreadable(struct hf_http *http, struct hf_str id);
+
+/* The server is no old one: what was held ends with the refusal that it got. */
+void hf_post_end_probe(struct hf_http *http);
+
 /* stream.c */
 int hf_http_stream_init(struct hf_http_stream *stream, struct hf_http *http);
 void hf_http_stream_deinit(struct hf_http_stream *stream);
 void hf_http_stream_start(struct hf_http_stream *stream);
 void hf_http_stream_stop(struct hf_http_stream *stream);
+
+/* channel.c */
+int hf_http_channel_init(struct hf_http_channel *channel, struct hf_http *http,
+                         const struct hf_server_settings *settings);
+void hf_http_channel_deinit(struct hf_http_channel *channel);
+
+/* A message waits for it: opens it, later, from the loop, if it is closed. */
+void hf_http_channel_want(struct hf_http_channel *channel);
+
+/* Opens it to find out whether the server is an old one. */
+void hf_http_channel_probe(struct hf_http_channel *channel);
+
+/* The endpoint refused `initialize`: everything ends, with closed(). */
+void hf_http_channel_refuse(struct hf_http_channel *channel, const struct hf_evidence *answer);
+
+/* The server does not know its session any more: everything ends, and closed() is reported later. */
+void hf_http_channel_lose(struct hf_http_channel *channel);
+
+/* Closes it without a word. */
+void hf_http_channel_stop(struct hf_http_channel *channel);
 
 #endif

@@ -112,11 +112,12 @@ int hf_origin_parse(struct hf_origin *origin, struct hf_str url, struct hf_error
                       r == HF_ERR_UNSUPPORTED ? "url is neither http nor https" : "malformed url");
 }
 
-int hf_origin_redirect(const struct hf_origin *origin, struct hf_str location, struct hf_buf *target) {
-  if (location.len == 0 || location.len >= HF_URL_MAX)
+int hf_origin_resolve(const struct hf_origin *origin, struct hf_str from, struct hf_str reference,
+                      struct hf_buf *target) {
+  if (reference.len == 0 || reference.len >= HF_URL_MAX)
     return HF_ERR_INVALID;
-  HF_CLEANUP_FREE char *copy = hf_strndup(location.ptr, location.len);
-  HF_CLEANUP_FREE char *path = hf_strndup(origin->target.data, origin->target.len);
+  HF_CLEANUP_FREE char *copy = hf_strndup(reference.ptr, reference.len);
+  HF_CLEANUP_FREE char *path = hf_strndup(from.ptr, from.len);
   CLEANUP_URL CURLU *url = curl_url();
   if (!copy || !path || !url)
     return HF_ERR_NOMEM;

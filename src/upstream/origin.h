@@ -18,9 +18,10 @@ struct hf_origin {
  * secrets. */
 int hf_origin_parse(struct hf_origin *origin, struct hf_str url, struct hf_error *reterr);
 
-/* Resolves `location` of a redirect. Returns 0 and the new target, HF_ERR_REFUSED if it leads to another origin,
- * HF_ERR_INVALID or HF_ERR_NOMEM. */
-int hf_origin_redirect(const struct hf_origin *origin, struct hf_str location, struct hf_buf *target);
+/* Resolves `reference` against `from`, a target of this origin (RFC 3986). Returns 0 and the new target, HF_ERR_REFUSED
+ * if it leads to another origin, HF_ERR_INVALID or HF_ERR_NOMEM. */
+int hf_origin_resolve(const struct hf_origin *origin, struct hf_str from, struct hf_str reference,
+                      struct hf_buf *target);
 
 void hf_origin_deinit(struct hf_origin *origin);
 

@@ -1,6 +1,7 @@
 /* One outgoing message and what the server answers to it: by POST, and, where a legacy server's event stream broke and
  * had ids, by GET from where it broke. A message is posted once; only a redirect, whose status says that nothing was
- * done, sends it to another path of the same origin. */
+ * done, sends it to another path of the same origin. A server that refuses `initialize` is perhaps an old one: then it
+ * goes to the channel's endpoint (channel.c), where a POST is taken or refused, and its answer comes elsewhere. */
 #include "base/log.h"
 #include "gateway/loop.h"
 #include "mcp/methods.h"
@@ -29,6 +30,8 @@ struct post {
   uint8_t redirects;
   uint8_t resume_failures;
   bool resuming;
+  bool by_channel;        /* the answer comes on the channel */
+  bool refused;           /* it waits for the channel because the server would not take it otherwise */
   uint64_t events_before; /* event count when the stream was opened */
 };
 
@@ -220,7 +223,7 @@ static void note_status(struct post *post, const struct hf_http1_reader *respons
   for (size_t i = 0; i < http->not_executed_count; i++)
     if (http->not_executed[i] == response->status)
       answer->listed_unexecuted = true;
-  if (post->out->method == HF_METHOD_INITIALIZE && response->status / 100 == 2)
+  if (post->out->method == HF_METHOD_INITIALIZE && response->status / 100 == 2 && !post->by_channel)
     learn_session(http, hf_http1_header(response, HF_STR("mcp-session-id")));
 }
 
@@ -231,7 +234,7 @@ static bool is_encoded(const struct hf_http1_reader *response) {
 
 static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_reader *response) {
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
-  if (is_encoded(response)) {
+  if (is_encoded(response) && !post->by_channel) {
     hf_log_event(post->http->loop->log, HF_LOG_WARN, "server compressed its answer without being asked",
                  HF_LOG_STR("server", post->http->server),
                  HF_LOG_STR("encoding", hf_http1_header(response, HF_STR("content-encoding"))));
@@ -239,13 +242,18 @@ static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_
   }
   if (response->status / 100 != 2)
     return HF_ANSWER_TEXT;
-  if (!post->out->is_request)
+  if (!post->out->is_request || post->by_channel)
     return HF_ANSWER_NONE;
   if (hf_http_is_type(type, HF_STR("application/json")))
     return HF_ANSWER_JSON;
   if (hf_http_is_type(type, HF_STR("text/event-stream")))
     return HF_ANSWER_EVENTS;
   return HF_ANSWER_NONE;
+}
+
+static struct hf_str endpoint_of(const struct post *post) {
+  const struct hf_http *http = post->http;
+  return hf_buf_str(post->by_channel ? &http->channel.endpoint : &http->origin.target);
 }
 
 /* Where a redirect may be followed, its target is set. */
@@ -259,7 +267,7 @@ static enum hf_redirect take_redirect(struct post *post, const struct hf_http1_r
     return HF_REDIRECT_TOO_MANY;
   const struct hf_origin *origin = &post->http->origin;
   struct hf_str location = hf_http1_header(response, HF_STR("location"));
-  int r = hf_origin_redirect(origin, location, &post->target);
+  int r = hf_origin_resolve(origin, endpoint_of(post), location, &post->target);
   if (r == HF_ERR_REFUSED && hf_str_starts(hf_buf_str(&origin->base), HF_STR("https:")) && location.len > 5 &&
       hf_str_equal_nocase((struct hf_str){location.ptr, 5}, HF_STR("http:")))
     return HF_REDIRECT_DOWNGRADE;
@@ -295,6 +303,11 @@ static void on_head(struct hf_http_exchange *exchange) {
   }
 }
 
+/* The message was taken, and only the channel can tell more. */
+static bool awaits_channel(const struct post *post) {
+  return post->out && post->by_channel && post->out->is_request && post->out->answer.http_status / 100 == 2;
+}
+
 /* A body that cannot be an answer is not waited for: the connection goes with it. */
 static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
@@ -307,11 +320,40 @@ static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
     r = 0;
   if (r < 0 && !post->out)
     discard(post);
+  else if (r < 0 && awaits_channel(post))
+    hf_http_exchange_cancel(&post->exchange);
   else if (r < 0 && post->answer.kind == HF_ANSWER_TEXT)
     finish(post, HF_EVIDENCE_HTTP_STATUS, HF_STR("the body of an error is too large"));
   else if (r < 0)
     finish(post, HF_EVIDENCE_BAD_REPLY, hf_str_from(post->answer.why.code ? post->answer.why.text : "not a message"));
   unref(post);
+}
+
+/* As the specification has it for servers of 2024-11-05. */
+static bool may_be_old(const struct post *post) {
+  int status = post->out->answer.http_status;
+  return post->out->method == HF_METHOD_INITIALIZE && post->http->channel.state == HF_CHANNEL_NONE &&
+         (status == 400 || status == 404 || status == 405);
+}
+
+static void ask_channel(struct post *post) {
+  struct hf_http *http = post->http;
+  post->refused = true;
+  hf_list_remove(&post->link);
+  hf_list_push_back(&http->held, &post->link);
+  hf_http_channel_probe(&http->channel);
+}
+
+void hf_post_end_probe(struct hf_http *http) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &http->held) {
+    struct post *post = HF_CONTAINER_OF(it, struct post, link);
+    if (post->refused) {
+      finish(post, HF_EVIDENCE_HTTP_STATUS, HF_STR("http status"));
+      break;
+    }
+  }
+  hf_post_begin_held(http);
 }
 
 /* An error status has come whole, or as much of it as will. */
@@ -329,7 +371,11 @@ static void end_refused(struct post *post) {
       out->answer.jsonrpc_code = (int)message.error_code;
     hf_message_deinit(&message);
   }
-  if (post->out)
+  if (post->out && may_be_old(post))
+    ask_channel(post);
+  else if (post->out && post->by_channel && out->method == HF_METHOD_INITIALIZE)
+    hf_http_channel_refuse(&post->http->channel, &out->answer);
+  else if (post->out)
     finish(post, HF_EVIDENCE_HTTP_STATUS,
            hf_str_from(out->answer.redirect ? hf_redirect_text(out->answer.redirect) : "http status"));
   else
@@ -346,6 +392,8 @@ static void on_complete(struct post *post) {
     begin(post);
   } else if (status / 100 != 2) {
     end_refused(post);
+  } else if (awaits_channel(post)) {
+    hf_buf_reset(&post->exchange.head, 0);
   } else if (post->answer.kind == HF_ANSWER_EVENTS) {
     stream_ended(post);
   } else {
@@ -366,7 +414,7 @@ static void on_ended(struct hf_http_exchange *exchange, const struct hf_evidence
   post->refs++;
   if (!post->out) {
     discard(post);
-  } else if (!evidence && !post->resuming) {
+  } else if ((!evidence && !post->resuming) || (exchange->got_head && awaits_channel(post))) {
     on_complete(post);
   } else if (post->resuming || (exchange->got_head && post->answer.kind == HF_ANSWER_EVENTS)) {
     stream_ended(post);
@@ -383,7 +431,11 @@ static const struct hf_http_exchange_events exchange_events = {on_sent, on_head,
 static void begin(struct post *post) {
   struct hf_http *http = post->http;
   struct hf_outgoing *out = post->out;
-  struct hf_str target = post->target.len ? hf_buf_str(&post->target) : hf_buf_str(&http->origin.target);
+  if (post->refused)
+    hf_buf_reset(&post->target, HF_URL_MAX);
+  post->refused = false;
+  post->by_channel = http->channel.state == HF_CHANNEL_OPEN;
+  struct hf_str target = post->target.len ? hf_buf_str(&post->target) : endpoint_of(post);
   hf_buf_reset(&post->exchange.head, HF_REQUEST_HEAD_MAX);
   out->answer = HF_EVIDENCE(HF_EVIDENCE_NONE);
   int r = hf_http_write_head(http, &post->exchange.head, HF_STR("POST"), target, out, (struct hf_str){NULL, 0},
@@ -392,6 +444,8 @@ static void begin(struct post *post) {
     finish(post, HF_EVIDENCE_LOCAL_LIMIT, hf_str_from(hf_err_text(r)));
     return;
   }
+  if (post->by_channel) /* the endpoint's own URL has it */
+    out->answer.carried_session = out->method != HF_METHOD_INITIALIZE;
   if (!out->is_request)
     hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, NOTICE_TIME));
   hf_http_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);
@@ -408,7 +462,7 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   post->refs = 1;
   post->redirects = 0;
   post->resume_failures = 0;
-  post->resuming = false;
+  post->resuming = post->by_channel = post->refused = false;
   post->events_before = 0;
   if (hf_timer_init(http->loop, &post->timer, on_timer) < 0) {
     hf_spare_give(&http->spare_posts, post);
@@ -427,8 +481,11 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   return 0;
 }
 
-/* Requests during which a server may ask something. */
+/* For the channel, or, where a server may ask something during the request, for the server's own stream. */
 static bool must_wait(const struct post *post) {
+  enum hf_channel_state channel = post->http->channel.state;
+  if (channel != HF_CHANNEL_NONE && channel != HF_CHANNEL_OPEN)
+    return true;
   return post->http->stream.awaited && post->out->is_request &&
          (hf_method_info(post->out->method)->flags & HF_METHOD_INPUT);
 }
@@ -439,6 +496,7 @@ void hf_post_begin_ready(struct hf_http *http) {
     hf_list_remove(&post->link);
     if (must_wait(post)) {
       hf_list_push_back(&http->held, &post->link);
+      hf_http_channel_want(&http->channel);
       continue;
     }
     hf_list_push_back(&http->posts, &post->link);
@@ -456,9 +514,31 @@ void hf_post_begin_held(struct hf_http *http) {
   hf_job_defer(http->loop, &http->job);
 }
 
+/* On a channel the answer may be here before the word that the request was taken, which is let come: its connection is
+ * of use again. */
 void hf_post_abort(struct hf_outgoing *out) {
-  if (out->transport_data)
-    discard(out->transport_data);
+  struct post *post = out->transport_data;
+  if (!post)
+    return;
+  bool written = post->exchange.active && post->exchange.connection && post->exchange.written == post->exchange.total;
+  if (!post->by_channel || !written) {
+    discard(post);
+    return;
+  }
+  detach(post);
+  drain(post);
+}
+
+void hf_post_fail_unreadable(struct hf_http *http, struct hf_str id) {
+  struct hf_list *it, *tmp;
+  char digits[HF_DECIMAL_MAX];
+  HF_LIST_FOREACH (it, tmp, &http->posts) {
+    struct post *post = HF_CONTAINER_OF(it, struct post, link);
+    if (!post->out || !post->by_channel || !hf_str_equal(id, hf_str_decimal(post->out->id, digits)))
+      continue;
+    finish(post, HF_EVIDENCE_BAD_REPLY, HF_STR("the answer cannot be read, or is too large"));
+    return;
+  }
 }
 
 static void discard_all(struct hf_list *posts) {

@@ -104,6 +104,9 @@ void hf_handshake_answer(struct hf_uplink *up, enum hf_attempt_purpose purpose, 
                          const struct hf_message *message);
 void hf_handshake_silence(struct hf_uplink *up);
 
+/* What a failed start says about requests that were never sent; `evidence` may be NULL. */
+struct hf_evidence hf_handshake_evidence(const struct hf_evidence *evidence);
+
 /* attempt.c */
 int hf_attempt_new(struct hf_uplink *up, enum hf_attempt_purpose purpose, uint64_t id, enum hf_method method,
                    struct hf_attempt_ref **ret_attempt);

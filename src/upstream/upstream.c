@@ -215,8 +215,9 @@ static void on_closed(void *owner, const struct hf_evidence *evidence, struct hf
   up->stage = HF_UPLINK_CLOSED;
   bool expected = stage == HF_UPLINK_CLOSING || up->dead;
   bool again = !expected && stage == HF_UPLINK_SHAKING && hf_probe_closed(&up->probe, evidence) == HF_PROBE_REOPEN;
+  const struct hf_evidence seen = hf_handshake_evidence(evidence);
   if (!expected && !again)
-    hf_uplink_down(up, evidence, reason);
+    hf_uplink_down(up, &seen, reason);
   hf_attempt_fail_all(up, evidence);
   const struct hf_evidence not_sent = HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED);
   hf_attempt_fail_waiting(up, &not_sent); /* stopped while a new session was being made */
@@ -514,7 +515,7 @@ static int init_timers(struct hf_uplink *up) {
 
 static void take_settings(struct hf_uplink *up, const struct hf_server_settings *settings) {
   up->is_child = settings->transport == HF_TRANSPORT_STDIO;
-  up->wanted_era = settings->era;
+  up->wanted_era = settings->sse ? HF_ERA_LEGACY : settings->era;
   up->start_timeout = settings->start_timeout;
   up->idle_stop = settings->idle_stop;
   up->keepalive = settings->keepalive;

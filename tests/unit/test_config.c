@@ -80,6 +80,24 @@ static void config__takes_a_client_file_as_it_is(void **state) {
   unload(&l);
 }
 
+static void config__knows_servers_of_2024_by_other_clients_words(void **state) {
+  (void)state;
+  struct loaded l;
+  load(&l, "mcpServers:\n  a: { type: sse, url: 'http://x/sse' }\n"
+           "  b: { transport: SSE, url: 'http://x/sse', endpoint: m }\n"
+           "  c: { type: streamable-http, url: 'http://x/mcp' }\n");
+  assert_string_equal(l.text.data, "");
+  assert_true(l.settings->servers[0].sse);
+  assert_true(l.settings->servers[1].sse);
+  assert_str(l.settings->servers[1].endpoint, "m");
+  assert_false(l.settings->servers[2].sse);
+  unload(&l);
+  assert_problems("mcpServers:\n  a: { type: sse, era: modern, url: 'http://x/sse' }\n",
+                  "f:2:8: error: 'sse' is the transport of 2024-11-05, which no modern server speaks\n");
+  assert_problems("mcpServers:\n  a: { url: 'http://x/sse', endpoint: 'http://y/m' }\n",
+                  "f:2:29: error: endpoint: it is of another origin than 'url'\n");
+}
+
 static void config__expands_variables_once(void **state) {
   (void)state;
   struct loaded l;
@@ -497,6 +515,7 @@ static void config__the_counts_of_servers_and_patterns_are_bounded(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(config__takes_a_client_file_as_it_is),
+      cmocka_unit_test(config__knows_servers_of_2024_by_other_clients_words),
       cmocka_unit_test(config__expands_variables_once),
       cmocka_unit_test(config__an_unset_variable_disables_its_server_only),
       cmocka_unit_test(config__an_unset_variable_elsewhere_is_an_error),

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { binary, chaos, checkSanitizers, collect, ended, eventually, scratch, startChaos, writeConfig } from '../../lib/gateway.mjs';
 import { HttpClient, StdioClient } from './client.mjs';
-import { HttpUpstream, PipeUpstream, ledgerCount } from './upstream.mjs';
+import { HttpUpstream, PipeUpstream, SseUpstream, ledgerCount } from './upstream.mjs';
 import { clientSteps } from './client_steps.mjs';
 import { upstreamSteps } from './upstream_steps.mjs';
 import { gatewaySteps } from './gateway_steps.mjs';
@@ -113,7 +113,8 @@ export class Stage {
     }
     if (kind === 'command') return { command: options.command, args: options.args ?? [] };
     if (kind === 'url') return { url: options.url };
-    const upstream = kind === 'http' ? new HttpUpstream(name, options) : new PipeUpstream(name, options, this.dir);
+    const played = { http: HttpUpstream, sse: SseUpstream, stdio: PipeUpstream };
+    const upstream = new played[kind](name, options, this.dir);
     await upstream.listen();
     this.actors.set(name, upstream);
     this.defer(() => upstream.close());

@@ -287,6 +287,105 @@ export class HttpUpstream extends Upstream {
   }
 }
 
+// A server of 2024-11-05: one GET stream names in its first event where to post, and carries all answers; a POST is only
+// taken (202). `endpoint` is what it says, `messages` where it really listens; `refusal` answers a POST to its own URL.
+export class SseUpstream extends HttpUpstream {
+  constructor(name, options) {
+    super(name, { path: '/sse', ...options });
+    this.endpoint = options.endpoint ?? '/messages?session=SESSION';
+    this.messages = options.messages ?? '/messages';
+    this.refusal = options.refusal ?? 405;
+    this.streams = new Map(); // session → connection
+  }
+
+  readRequest(conn, request) {
+    const [path, query = ''] = request.path.split('?');
+    const asked = path === this.path.split('?')[0];
+    if (request.verb === 'GET' && asked) this.open(conn, request);
+    else if (request.verb === 'POST' && path === this.messages) this.take(conn, request, query.split('=').pop());
+    else this.refuse(conn, request, asked ? this.refusal : 404);
+  }
+
+  refuse(conn, request, status) {
+    const what = request.verb === 'POST' ? 'refused' : request.verb;
+    this.counts[what] = (this.counts[what] ?? 0) + 1;
+    conn.socket.write(response(status, { 'Content-Type': 'text/plain' }, 'not here'));
+  }
+
+  open(conn, request) {
+    this.counts.GET = (this.counts.GET ?? 0) + 1;
+    if (this.manual.has('GET')) this.inbox.push({ message: { method: 'GET' }, request, conn });
+    else this.welcome(conn);
+  }
+
+  welcome(conn) {
+    conn.session = `s${this.counts.GET}`;
+    this.streams.set(conn.session, conn);
+    this.latest = conn;
+    const endpoint = this.endpoint.replaceAll('SESSION', conn.session);
+    conn.socket.write(streamHead() + chunk(`event: endpoint\ndata: ${endpoint}\n\n`));
+  }
+
+  take(conn, request, session) {
+    const stream = this.streams.get(session);
+    if (!stream) {
+      this.counts.lost = (this.counts.lost ?? 0) + 1;
+      conn.socket.write(response(404, { 'Content-Type': 'text/plain' }, 'Could not find session'));
+      return;
+    }
+    let message;
+    try {
+      message = JSON.parse(request.text);
+    } catch {
+      message = undefined;
+    }
+    this.arrive({ message, text: request.text, request, conn, stream });
+  }
+
+  accept(item) {
+    if (!item.accepted) item.conn.socket.write(response(202, {}, 'Accepted'));
+    item.accepted = true;
+  }
+
+  // Early: the answer comes before the word that its request was taken.
+  answer(item, members, early = false) {
+    if (!early) this.accept(item);
+    this.say(item, { jsonrpc: '2.0', id: item.message.id, ...members });
+  }
+
+  acknowledge(item) {
+    this.accept(item);
+  }
+
+  say(item, message) {
+    this.event(item, JSON.stringify(message));
+  }
+
+  event(item, data) {
+    (item?.stream ?? this.latest).socket.write(chunk(`event: message\ndata: ${data}\n\n`));
+  }
+
+  streamText(item, text) {
+    (item?.stream ?? this.latest).socket.write(chunk(text));
+  }
+
+  streamEnd(item) {
+    const { socket, session } = item?.stream ?? this.latest;
+    this.streams.delete(session);
+    socket.end('0\r\n\r\n');
+  }
+
+  streamReset(item) {
+    const { socket, session } = item?.stream ?? this.latest;
+    this.streams.delete(session);
+    socket.resetAndDestroy();
+  }
+
+  forget() {
+    this.streams.clear();
+  }
+}
+
 // What the ledger of a faulty server says: `TOOL KEY TIME PID` lines.
 export function ledgerCount(file, tool) {
   if (!fs.existsSync(file)) return 0;

@@ -72,8 +72,13 @@ export const upstreamSteps = {
   utf8: (upstream, stage, name, text) =>
     upstream.raw(stage.vars[`upstream_${name}`], Buffer.from(bytesOf(text, stage, name)).toString('latin1')),
   stream: (upstream, stage, name, headers) => upstream.stream(itemOf(stage, name), headers),
-  streamed: (upstream, stage, name, text) => upstream.streamText(itemOf(stage, name), bytesOf(text, stage, name)),
-  streamend: (upstream, stage, name) => upstream.streamEnd(itemOf(stage, name)),
+  streamed: (upstream, stage, name, text) => upstream.streamText(stage.vars[`upstream_${name}`], bytesOf(text, stage, name)),
+  streamend: (upstream, stage, name) => upstream.streamEnd(stage.vars[`upstream_${name}`]),
+  // of a server of 2024: accept NAME, early NAME RESULT (before it says that it took the request), streamreset NAME, welcome NAME
+  accept: (upstream, stage, name) => upstream.accept(itemOf(stage, name)),
+  early: (upstream, stage, name, result) => upstream.answer(itemOf(stage, name), { result: stage.fill(result) }, true),
+  streamreset: (upstream, stage, name) => upstream.streamReset(stage.vars[`upstream_${name}`]),
+  welcome: (upstream, stage, name) => upstream.welcome(itemOf(stage, name).conn),
   // sresult NAME RESULT: the answer as the last event of its stream
   sresult: (upstream, stage, name, result) => {
     const item = itemOf(stage, name);
