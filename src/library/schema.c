@@ -34,10 +34,9 @@ struct hf_json_validation {
 /* Hands a reason to the caller. Returns its code. */
 static int tell(const struct hf_error *reason, char *error, size_t error_size) {
   if (error_size > 0) {
-    size_t len = strlen(reason->text);
-    len = len < error_size ? len : error_size - 1;
-    memcpy(error, reason->text, len);
-    error[len] = '\0';
+    struct hf_str text = hf_str_cut(hf_str_from(reason->text), error_size - 1);
+    memcpy(error, text.ptr, text.len);
+    error[text.len] = '\0';
   }
   return reason->code;
 }

@@ -75,8 +75,8 @@ static unsigned count_named(const struct hf_json_doc *doc, uint32_t object, stru
   while (hf_json_next(doc, &iter, &key, &value)) {
     struct hf_str text;
     bool same = hf_json_string_is(doc, key, name);
-    if (!same && fold && hf_json_string(doc, key, arena, &text) == 0)
-      same = hf_member_names_fold(text, name);
+    if (!same && fold) /* what cannot be read could be it */
+      same = hf_json_string(doc, key, arena, &text) < 0 || hf_member_names_fold(text, name);
     if (same) {
       count++;
       *ret_key = key;
@@ -348,11 +348,13 @@ static void look_at_choice(const struct look *look, struct choices *choices, uin
   struct hf_str text;
   choices->number = choices->number || type == HF_JSON_NUMBER;
   choices->boolean = choices->boolean || type == HF_JSON_TRUE || type == HF_JSON_FALSE;
-  if (type == HF_JSON_STRING && hf_json_string(choices->doc, choice, look->unfit->arena, &text) == 0 &&
-      hf_str_equal_nocase(text, look->text)) {
-    choices->count++;
-    choices->put = hf_json_span(choices->doc, choice);
-  }
+  if (type != HF_JSON_STRING)
+    return;
+  int r = hf_json_string(choices->doc, choice, look->unfit->arena, &text);
+  if (r == 0 && !hf_str_equal_nocase(text, look->text))
+    return;
+  choices->count += r < 0 ? 2 : 1; /* what cannot be read could be it */
+  choices->put = hf_json_span(choices->doc, choice);
 }
 
 static int mend_enum(const struct look *look) {

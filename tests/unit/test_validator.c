@@ -80,6 +80,13 @@ static void validator__tells_what_is_wrong_with_a_schema(void **state) {
     assert_int_equal(cut[3], '\0');
     assert_int_equal(hf_json_validator_new(rows[i].schema, strlen(rows[i].schema), NULL, &validator, NULL, 0), code);
   }
+  const char *long_name = "{\"$ref\":\"#/\u00e9\u00e9\"}";
+  for (size_t size = 4; size <= 8; size++) {
+    struct hf_json_validator *validator = NULL;
+    char cut[8];
+    assert_int_equal(hf_json_validator_new(long_name, strlen(long_name), NULL, &validator, cut, size), HF_ERR_NOTFOUND);
+    assert_string_equal(cut, size < 6 ? "'#/" : size < 8 ? "'#/\u00e9" : "'#/\u00e9\u00e9");
+  }
 }
 
 static void validator__obeys_its_options(void **state) {
