@@ -16,20 +16,43 @@
 
 enum { NUMBER_MAX = 64, REF_MAX = 1 << 16 };
 
-/* completion/complete names what it completes inside `ref`. */
+/* Appends `text` with another value in place of the string `old`, which is part of it. */
+static int splice(struct hf_buf *out, struct hf_str text, struct hf_str old, struct hf_str value) {
+  const size_t before = (size_t)(old.ptr - text.ptr), rest = before + old.len;
+  struct hf_buf quoted;
+  hf_buf_init(&quoted, REF_MAX);
+  int r = hf_json_escape(&quoted, value);
+  if (r == 0)
+    r = hf_buf_append(out, text.ptr, before);
+  if (r == 0)
+    r = hf_buf_append_str(out, hf_buf_str(&quoted));
+  if (r == 0)
+    r = hf_buf_append(out, text.ptr + rest, text.len - rest);
+  hf_buf_deinit(&quoted);
+  return r;
+}
+
+/* completion/complete names what it completes inside `ref`, of which nothing else is touched. */
 static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
+  const struct hf_str text = hf_message_raw(&exchange->request, HF_FIELD_REF), name = exchange->target->name;
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
   struct hf_buf ref;
   hf_buf_init(&ref, REF_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &ref);
-  hf_json_write_object(&w);
-  hf_json_write_member_str(&w, "type", HF_STR("ref/prompt"));
-  hf_json_write_member_str(&w, "name", exchange->target->name);
-  hf_json_write_object_end(&w);
-  int r = hf_json_write_finish(&w);
+  uint32_t node;
+  int r = hf_json_scan_feed(&scan, text.ptr, text.len, true);
+  const struct hf_json_doc doc = hf_json_doc(text.ptr, &scan);
   if (r == 0)
-    hf_rewrite_replace(rewrite, exchange->request.at[HF_FIELD_REF], hf_buf_str(&ref));
+    r = hf_json_member(&doc, 0, HF_STR("name"), &node);
+  if (r == 0 && !hf_json_string_is(&doc, node, name)) {
+    r = splice(&ref, text, hf_json_span(&doc, node), name);
+    if (r == 0)
+      hf_rewrite_replace(rewrite, exchange->request.at[HF_FIELD_REF], hf_buf_str(&ref));
+  }
   hf_buf_deinit(&ref);
+  hf_json_scan_deinit(&scan);
   return r;
 }
 
