@@ -4,6 +4,7 @@
 #include "gateway/catalog.h"
 #include "gateway/exchange.h"
 #include "gateway/gateway.h"
+#include "gateway/live.h"
 #include "gateway/own_request.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
@@ -348,7 +349,8 @@ void hf_instance_message(struct hf_instance *instance, const struct hf_message *
     reload_list(instance, kind);
     if (kind == HF_LIST_RESOURCES)
       reload_list(instance, HF_LIST_TEMPLATES);
-  } else {
+  } else if (message->method != HF_METHOD_LOG_MESSAGE || instance->era != HF_ERA_MODERN ||
+             !hf_live_log(instance, message)) {
     hf_subscription_deliver(instance, message);
   }
 }

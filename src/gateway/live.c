@@ -34,6 +34,14 @@ static void on_part(void *ctx) {
   hf_pipeline_event(live->exchange, &event);
 }
 
+static void pass_on(struct hf_exchange *exchange, const struct hf_message *message) {
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  if (hf_relay_notification(exchange, message, &text) == 0)
+    hf_exchange_message(exchange, &text);
+  hf_pieces_deinit(&text);
+}
+
 static void on_message(void *ctx, const struct hf_message *message) {
   struct hf_live *live = ctx;
   struct hf_exchange *exchange = live->exchange;
@@ -47,13 +55,30 @@ static void on_message(void *ctx, const struct hf_message *message) {
     hf_instance_message(live->target->instance, message);
     return;
   }
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  if (hf_relay_notification(exchange, message, &text) == 0)
-    hf_exchange_message(exchange, &text);
-  hf_pieces_deinit(&text);
+  pass_on(exchange, message);
   if (message->method == HF_METHOD_PROGRESS)
     hf_flight_progress(exchange, message);
+}
+
+static bool asked_for_log(const struct hf_exchange *exchange) {
+  return exchange->era == HF_ERA_MODERN ? exchange->meta.log_level.ptr != NULL : exchange->client->log_level >= 0;
+}
+
+bool hf_live_log(struct hf_instance *instance, const struct hf_message *message) {
+  struct hf_exchange *asked = NULL;
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &instance->attempts) {
+    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_live, at_instance)->exchange;
+    if (exchange == asked || !asked_for_log(exchange))
+      continue;
+    if (asked)
+      return false;
+    asked = exchange;
+  }
+  if (!asked || asked->era != HF_ERA_MODERN)
+    return false;
+  pass_on(asked, message);
+  return true;
 }
 
 static bool matches_transient(const struct hf_target_tool *target, const struct hf_message *response) {

@@ -16,4 +16,8 @@ void hf_live_again(struct hf_live *live);
 /* Performs HF_CALL_ABORT_ATTEMPT: nothing more is heard of it. */
 void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *what);
 
+/* A log line of a modern server outside a call's own stream, as on the output of a child, where nothing says whose it
+ * is. Such a server logs only for those who ask, so if one call did, the line is given to it. False: it is not. */
+bool hf_live_log(struct hf_instance *instance, const struct hf_message *message);
+
 #endif
