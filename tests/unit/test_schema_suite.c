@@ -277,10 +277,7 @@ enum { DRAFTS = sizeof drafts / sizeof drafts[0] };
 static struct suite *open_suite(void) {
   struct suite *suite = hf_calloc(1, sizeof *suite);
   assert_non_null(suite);
-  if (!suite_path(suite->root)) {
-    hf_free(suite);
-    return NULL;
-  }
+  assert_true(suite_path(suite->root));
   char remotes[PATH_SIZE];
   join(remotes, suite->root, "remotes");
   read_remotes(&suite->remotes, remotes, "");
@@ -299,8 +296,6 @@ static void close_suite(struct suite *suite) {
 static void schema_suite__passes_all_that_is_mandatory(void **state) {
   (void)state;
   struct suite *suite = open_suite();
-  if (!suite)
-    skip();
   size_t failed = 0;
   for (size_t i = 0; i < DRAFTS; i++) {
     suite->passed = suite->failed = 0;
@@ -316,8 +311,6 @@ static void schema_suite__passes_all_that_is_mandatory(void **state) {
 static void schema_suite__passes_what_is_optional_except_what_is_listed(void **state) {
   (void)state;
   struct suite *suite = open_suite();
-  if (!suite)
-    skip();
   read_table(suite);
   size_t failed = 0;
   for (size_t i = 0; i < DRAFTS; i++) {
@@ -344,7 +337,13 @@ static void schema_suite__passes_what_is_optional_except_what_is_listed(void **s
   assert_int_equal(failed, 0);
 }
 
+/* cmocka writes what is skipped as "not ok", which is a failure to who reads TAP. */
 int main(void) {
+  char path[PATH_SIZE];
+  if (!suite_path(path)) {
+    puts("1..0 # SKIP the official suite is not at hand");
+    return 0;
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schema_suite__passes_all_that_is_mandatory),
       cmocka_unit_test(schema_suite__passes_what_is_optional_except_what_is_listed),
