@@ -37,6 +37,8 @@ static int tell(const struct hf_error *reason, char *error, size_t error_size) {
     struct hf_str text = hf_str_cut(hf_str_from(reason->text), error_size - 1);
     memcpy(error, text.ptr, text.len);
     error[text.len] = '\0';
+    for (char *c = error; *c; c++) /* names in a schema may hold what breaks a line, or drives a terminal */
+      *c = (unsigned char)*c < ' ' || *c == '\x7f' ? '?' : *c;
   }
   return reason->code;
 }

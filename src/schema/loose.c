@@ -1,6 +1,7 @@
 #include "schema/loose.h"
 
 #include "schema/literal.h"
+#include "schema/utf8.h"
 #include "json/canonical.h"
 #include "json/value.h"
 
@@ -330,11 +331,22 @@ static int read_level(struct hf_str raw, unsigned level, struct hf_buf *value, u
   return err == HF_ERR_NOTFOUND ? 0 : err;
 }
 
+/* Words and comments around the value are passed byte by byte. */
+static bool is_utf8(struct hf_str text) {
+  uint32_t code;
+  for (size_t len; text.len > 0; text = (struct hf_str){text.ptr + len, text.len - len})
+    if ((len = hf_utf8_read(text, &code)) == 0)
+      return false;
+  return true;
+}
+
 int hf_loose_read(struct hf_str raw, struct hf_buf *out, unsigned *ret_how, struct hf_error *reterr) {
   struct hf_buf value;
   hf_buf_init(&value, out->max);
   unsigned how = 0;
   int err = read_level(raw, 0, &value, &how, reterr);
+  if (err == 0 && how != 0 && !is_utf8(raw))
+    err = hf_error_set(reterr, HF_ERR_SYNTAX, "bytes that are no UTF-8");
   if (err == 0)
     err = hf_buf_append_str(out, hf_buf_str(&value));
   if (err == 0)

@@ -248,6 +248,8 @@ static void loose__refuses_bytes_that_are_no_utf8(void **state) {
   (void)state;
   assert_refused("{'a': '\xff'}", HF_ERR_SYNTAX);
   assert_refused("{'a': '\x01'}", HF_ERR_SYNTAX);
+  assert_refused("it is \xc3: {\"a\": 1}", HF_ERR_SYNTAX);
+  assert_refused("{\"a\": 1 /* \xff */}", HF_ERR_SYNTAX);
 }
 
 static void loose__has_limits(void **state) {

@@ -80,9 +80,14 @@ static void validator__tells_what_is_wrong_with_a_schema(void **state) {
     assert_int_equal(cut[3], '\0');
     assert_int_equal(hf_json_validator_new(rows[i].schema, strlen(rows[i].schema), NULL, &validator, NULL, 0), code);
   }
+  const char *odd_name = "{\"$ref\":\"#/\\n\\u001b[31m\"}";
+  struct hf_json_validator *validator = NULL;
+  char why[64];
+  assert_int_equal(hf_json_validator_new(odd_name, strlen(odd_name), NULL, &validator, why, sizeof why),
+                   HF_ERR_NOTFOUND);
+  assert_string_equal(why, "'#/??[31m' refers to nothing that is known");
   const char *long_name = "{\"$ref\":\"#/\u00e9\u00e9\"}";
   for (size_t size = 4; size <= 8; size++) {
-    struct hf_json_validator *validator = NULL;
     char cut[8];
     assert_int_equal(hf_json_validator_new(long_name, strlen(long_name), NULL, &validator, cut, size), HF_ERR_NOTFOUND);
     assert_string_equal(cut, size < 6 ? "'#/" : size < 8 ? "'#/\u00e9" : "'#/\u00e9\u00e9");
