@@ -7,6 +7,7 @@
 #include "gateway/feedback.h"
 #include "gateway/gateway.h"
 #include "gateway/key_place.h"
+#include "gateway/near.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/route.h"
@@ -230,11 +231,39 @@ static bool is_listed_anew(const struct hf_exchange *exchange) {
   return true;
 }
 
+static bool is_gone(const struct hf_exchange *exchange) {
+  for (size_t i = 0; i < exchange->target_count; i++)
+    if (hf_catalog_item(&exchange->targets[i]))
+      return false;
+  return !exchange->route;
+}
+
+static void refuse_gone(struct hf_exchange *exchange) {
+  struct hf_str name = exchange->request.name;
+  struct hf_buf text;
+  hf_buf_init(&text, TEXT_MAX);
+  if (hf_near_tell(exchange, &text) < 0) {
+    hf_buf_reset(&text, TEXT_MAX);
+    (void)hf_buf_append_str(&text, HF_STR("The tool is gone. Nothing was executed."));
+  }
+  exchange->notes.misfit = HF_MISFIT_TOOL;
+  const struct hf_correct_refusal refusal = {
+      .fault = HF_FAULT_UNKNOWN_TOOL,
+      .text = hf_buf_str(&text),
+      .reason = HF_STR("its server does not list it any more"),
+      .error = hf_map_hash(name.ptr, name.len),
+  };
+  hf_correct_refuse(exchange, &refusal);
+  hf_buf_deinit(&text);
+}
+
 static void look_again(struct hf_exchange *exchange) {
   if (!is_listed_anew(exchange) && !exchange->wait_over)
     return;
   hf_exchange_go_on(exchange);
-  if (hf_arguments_before(exchange) == HF_STAGE_PASS)
+  if (is_gone(exchange))
+    refuse_gone(exchange);
+  else if (hf_arguments_before(exchange) == HF_STAGE_PASS)
     hf_pipeline_go_on(exchange);
 }
 
