@@ -365,7 +365,7 @@ int hf_feedback_strangers(const struct hf_misfit *misfit, struct hf_buf *out) {
     if (hf_json_member(schema, properties, inside(&misfit->doc, key), &node) != HF_ERR_NOTFOUND)
       continue;
     near_key(schema, 0, 0, key, &nearest);
-    r = hf_buf_append_str(out, told++ ? HF_STR("\n- nor ") : HF_STR("\n- the tool has no member "));
+    r = hf_buf_append_str(out, told++ ? HF_STR("\n- nor ") : HF_STR("\n- the tool has no argument "));
     if (r == 0)
       r = append_name(inside(&misfit->doc, key), out);
     if (r == 0)

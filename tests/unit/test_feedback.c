@@ -125,10 +125,10 @@ static void feedback__names_that_nobody_forbids_may_be_slips(void **state) {
   struct bed bed;
   bed_open(&bed, "{\"properties\":{\"path\":{},\"dryRun\":{}},\"required\":[\"path\"]}");
   assert_string_equal(strangers(&bed, "{\"dry_run\":true,\"x\":1}"),
-                      "\n- the tool has no member \"dry_run\"; did you mean \"dryRun\"?\n- nor \"x\"");
+                      "\n- the tool has no argument \"dry_run\"; did you mean \"dryRun\"?\n- nor \"x\"");
   assert_string_equal(strangers(&bed, "{\"dryRun\":true}"), "");
   assert_string_equal(strangers(&bed, "{\"a1\":1,\"a2\":1,\"a3\":1,\"a4\":1}"),
-                      "\n- the tool has no member \"a1\"\n- nor \"a2\"\n- nor \"a3\"");
+                      "\n- the tool has no argument \"a1\"\n- nor \"a2\"\n- nor \"a3\"");
   bed_close(&bed);
   bed_open(&bed,
            "{\"properties\":{\"path\":{}},\"required\":[\"path\"],\"additionalProperties\":{\"type\":\"string\"}}");
