@@ -79,7 +79,9 @@ struct bench {
   struct hf_outgoing out_a;
   struct hf_outgoing out_b;
   bool opened;
-  bool closed;
+  unsigned closed;
+  struct hf_evidence why_closed;
+  char reason[200];
   bool abort_on_message;
   bool free_on_message;
 };
@@ -214,9 +216,10 @@ static void on_opened(void *owner) {
 }
 
 static void on_closed(void *owner, const struct hf_evidence *evidence, struct hf_str reason) {
-  (void)evidence;
-  (void)reason;
-  ((struct bench *)owner)->closed = true;
+  struct bench *bench = owner;
+  bench->closed++;
+  bench->why_closed = *evidence;
+  snprintf(bench->reason, sizeof bench->reason, "%.*s", HF_STR_FMT(reason));
 }
 
 static void on_sent(void *owner, struct hf_outgoing *out, size_t bytes, bool complete) {
@@ -1093,6 +1096,248 @@ static void http__survives_each_failed_allocation(void **state) {
   }
 }
 
+#define ENDPOINT SSE_HEAD "event: endpoint\ndata: /post?s=1\n\n"
+#define TAKEN "HTTP/1.1 202 Accepted\r\nContent-Length: 8\r\n\r\nAccepted"
+#define REFUSED "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n"
+#define INIT_EVENT "event: message\ndata: " INIT_RESULT "\n\n"
+
+/* What the server says on the connection of its nth request. */
+static void server_says(struct bench *bench, size_t request, const char *text) {
+  assert_non_null(bench->server.peers[request]);
+  peer_write(bench->server.peers[request], text, strlen(text), false);
+}
+
+static struct bench *old_bench(const struct row *rows, size_t row_count, bool told, const char *endpoint) {
+  struct bench *bench = bench_new(rows, row_count);
+  char url[80];
+  struct hf_server_settings settings = settings_for(url, sizeof url, bench->server.port);
+  settings.sse = told;
+  settings.endpoint = endpoint ? hf_str_from(endpoint) : (struct hf_str){NULL, 0};
+  settings.start_timeout = HF_MS(400);
+  struct hf_error err;
+  assert_int_equal(hf_http_transport_new(&bench->connector, &settings, &events, bench, &bench->transport, &err), 0);
+  return bench;
+}
+#define OLD_BENCH(rows, told) old_bench((rows), sizeof(rows) / sizeof *(rows), (told), NULL)
+
+static void send_initialize(struct bench *bench) {
+  send_text(bench, &bench->out_a, 1, HF_METHOD_INITIALIZE,
+            HF_STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}"));
+}
+
+static void http_sse__is_found_by_a_refusal_and_answers_on_its_stream(void **state) {
+  (void)state;
+  const struct row rows[] = {{REFUSED, KEEP}, {ENDPOINT, KEEP}, {TAKEN, KEEP}, {TAKEN, KEEP}};
+  struct bench *bench = OLD_BENCH(rows, false);
+  send_initialize(bench);
+  while (bench->server.executed < 3)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  assert_true(request_has(bench, 0, "POST /mcp?x=1 "));
+  assert_true(request_has(bench, 1, "GET /mcp?x=1 "));
+  assert_true(request_has(bench, 1, "Accept: text/event-stream\r\n"));
+  assert_true(request_has(bench, 2, "POST /post?s=1 "));
+  assert_int_equal(bench->a.dones, 0);
+  server_says(bench, 1, INIT_EVENT);
+  run_until(bench, &bench->stream.messages);
+  bench->stream.messages = 0;
+  assert_string_equal(bench->stream.message[0], INIT_RESULT);
+  bench->transport->ops->abort(bench->transport, &bench->out_a);
+  bench->transport->ops->settle(bench->transport, HF_ERA_LEGACY, HF_STR("2024-11-05"));
+  send_call(bench, &bench->out_b, 7);
+  run_for(bench, 30);
+  assert_true(bench->b.complete);
+  assert_true(request_has(bench, 3, "POST /post?s=1 "));
+  /* The two POSTs had one connection, the refused one and the stream have theirs. */
+  assert_int_equal(bench->server.connections, 2);
+  assert_int_equal(bench->b.dones, 0);
+  server_says(bench, 1, "data: " RESULT_7 "\n\n");
+  run_until(bench, &bench->stream.messages);
+  bench_free(bench);
+}
+
+static void http_sse__a_refusal_stands_where_there_is_no_endpoint(void **state) {
+  (void)state;
+  static const char *const streams[] = {
+      REFUSED, JSON_7, SSE_HEAD ": nothing\n\n", SSE_HEAD "data: {}\n\n",
+      "HTTP/1.1 307 There\r\nLocation: http://elsewhere.test/\r\nContent-Length: 0\r\n\r\n"};
+  for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+    const struct row rows[] = {{REFUSED, KEEP}, {streams[i], KEEP}};
+    struct bench *bench = OLD_BENCH(rows, false);
+    send_initialize(bench);
+    run_until(bench, &bench->a.dones);
+    assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_HTTP_STATUS);
+    assert_int_equal(bench->a.evidence.http_status, 405);
+    assert_int_equal(bench->closed, 0);
+    bench_free(bench);
+  }
+}
+
+static void http_sse__other_refusals_ask_for_no_stream(void **state) {
+  (void)state;
+  static const int statuses[] = {401, 403, 406, 415, 429, 500, 503};
+  for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+    char reply[80];
+    snprintf(reply, sizeof reply, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n", statuses[i]);
+    const struct row rows[] = {{reply, KEEP}};
+    struct bench *bench = OLD_BENCH(rows, false);
+    send_initialize(bench);
+    run_until(bench, &bench->a.dones);
+    run_for(bench, 10);
+    assert_int_equal(bench->server.executed, 1);
+    bench_free(bench);
+  }
+}
+
+static void http_sse__the_end_of_the_stream_is_the_end_of_all(void **state) {
+  (void)state;
+  const struct row rows[] = {{ENDPOINT, KEEP}, {TAKEN, KEEP}, {ENDPOINT, KEEP}, {TAKEN, KEEP}};
+  struct bench *bench = OLD_BENCH(rows, true);
+  send_call(bench, &bench->out_a, 7);
+  while (bench->server.executed < 2)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  run_for(bench, 10);
+  peer_reset(bench->server.peers[0]);
+  run_until(bench, &bench->closed);
+  assert_int_equal(bench->why_closed.kind, HF_EVIDENCE_BROKE);
+  assert_int_equal(bench->a.dones, 0);
+  assert_null(bench->out_a.transport_data);
+  assert_int_equal(bench->out_a.handed, bench->server.request[1].len - 1);
+  hf_pieces_deinit(&bench->out_a.text);
+  send_call(bench, &bench->out_a, 8);
+  while (bench->server.executed < 4)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  assert_int_equal(bench->closed, 1);
+  bench_free(bench);
+}
+
+static void http_sse__what_waits_for_the_endpoint_was_not_sent(void **state) {
+  (void)state;
+  static const struct {
+    const char *stream, *reason;
+  } cases[] = {
+      {SSE_HEAD, "its event stream names no endpoint"},
+      {SSE_HEAD "event: endpoint\ndata: http://127.0.0.1:1/x?secret\n\n",
+       "its endpoint event names another origin, 'http://127.0.0.1:1/x', where nothing is sent; 'endpoint' says the "
+       "right "
+       "path"},
+      {SSE_HEAD "event: endpoint\ndata:\n\n", "its endpoint event names no URL: ''"},
+      {SSE_HEAD "event: endpoint\ndata: http://[\n\n", "its endpoint event names no URL: 'http://['"},
+      {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 0\r\n\r\n",
+       "its event stream ended without naming an endpoint"},
+      {JSON_7, "it answered GET with no event stream"},
+      {REFUSED, "it answered GET with HTTP status 405"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct row rows[] = {{cases[i].stream, KEEP}};
+    struct bench *bench = OLD_BENCH(rows, true);
+    send_call(bench, &bench->out_a, 7);
+    run_until(bench, &bench->closed);
+    assert_string_equal(bench->reason, cases[i].reason);
+    assert_int_equal(bench->out_a.handed, 0);
+    assert_int_equal(bench->server.executed, 1);
+    bench_free(bench);
+  }
+}
+
+static void http_sse__a_configured_path_takes_the_place_of_the_servers(void **state) {
+  (void)state;
+  static const struct {
+    const char *said, *configured, *target;
+  } cases[] = {
+      {"http://internal:8080/m?s=1", "/a/m", "POST /a/m?s=1 "},
+      {"/m?s=1", "m", "POST /m?s=1 "},
+      {"/m?s=1", "/a/m?k=2", "POST /a/m?k=2&s=1 "},
+      {"/m", "/a/m", "POST /a/m "},
+      {"m?s=1", NULL, "POST /m?s=1 "},
+      {"?s=1", NULL, "POST /mcp?s=1 "},
+      {"/m n?s=1#f", NULL, "POST /m%20n?s=1 "},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char stream[200];
+    snprintf(stream, sizeof stream, SSE_HEAD "event: endpoint\ndata: %s\n\n", cases[i].said);
+    const struct row rows[] = {{stream, KEEP}, {TAKEN, KEEP}};
+    struct bench *bench = old_bench(rows, 2, true, cases[i].configured);
+    send_call(bench, &bench->out_a, 7);
+    while (bench->server.executed < 2)
+      uv_run(&bench->uv, UV_RUN_ONCE);
+    assert_true(request_has(bench, 1, cases[i].target));
+    bench_free(bench);
+  }
+}
+
+static void http_sse__a_refused_post_is_told_by_its_status(void **state) {
+  (void)state;
+  const struct row rows[] = {{ENDPOINT, KEEP}, {"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", KEEP}};
+  struct bench *bench = OLD_BENCH(rows, true);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_HTTP_STATUS);
+  assert_int_equal(bench->a.evidence.http_status, 404);
+  assert_true(bench->a.evidence.carried_session);
+  assert_int_equal(bench->closed, 0);
+  /* A lost session is lost as a whole. */
+  bench->transport->ops->forget_session(bench->transport);
+  assert_int_equal(bench->closed, 0);
+  run_until(bench, &bench->closed);
+  assert_int_equal(bench->why_closed.kind, HF_EVIDENCE_BROKE);
+  bench_free(bench);
+}
+
+static void http_sse__closes_and_frees_at_any_time(void **state) {
+  (void)state;
+  const struct row rows[] = {{ENDPOINT, KEEP}, {TAKEN, KEEP}};
+  for (uint64_t ms = 0; ms < 4; ms++) {
+    struct bench *bench = OLD_BENCH(rows, true);
+    send_call(bench, &bench->out_a, 7);
+    run_for(bench, ms);
+    bench->transport->ops->close(bench->transport);
+    run_until(bench, &bench->closed);
+    assert_int_equal(bench->closed, 1);
+    bench_free(bench);
+
+    bench = OLD_BENCH(rows, true);
+    send_call(bench, &bench->out_a, 7);
+    run_for(bench, ms);
+    bench_free(bench);
+  }
+  struct bench *bench = OLD_BENCH(rows, true);
+  bench->free_on_message = true;
+  send_call(bench, &bench->out_a, 7);
+  while (bench->server.executed < 2)
+    uv_run(&bench->uv, UV_RUN_ONCE);
+  server_says(bench, 0, "data: " RESULT_7 "\n\ndata: " RESULT_7 "\n\n");
+  run_until(bench, &bench->stream.messages);
+  assert_null(bench->transport);
+  assert_int_equal(bench->stream.messages, 1);
+  bench_free(bench);
+}
+
+static void http_sse__survives_each_failed_allocation(void **state) {
+  (void)state;
+  unsigned succeeded = 0;
+  for (long n = 0; succeeded < 2; n++) {
+    assert_true(n < 300);
+    const struct row rows[] = {{REFUSED, KEEP}, {ENDPOINT, KEEP}, {TAKEN, KEEP}};
+    struct bench *bench = OLD_BENCH(rows, false);
+    bench->a = (struct seen){0};
+    bench->out_a = (struct hf_outgoing){
+        .is_request = true, .id = 1, .method = HF_METHOD_INITIALIZE, .connect_by = hf_clock_now() + HF_SECONDS(2)};
+    assert_int_equal(hf_pieces_add_copy(&bench->out_a.text, HF_STR("{}")), 0);
+    hf_alloc_fail_after(n);
+    int r = bench->transport->ops->send(bench->transport, &bench->out_a);
+    bool told = false;
+    while (r == 0 && !bench->a.dones && !bench->closed && !bench->stream.messages) {
+      run_for(bench, 1);
+      if (bench->server.executed == 3 && !told) {
+        server_says(bench, 1, INIT_EVENT);
+        told = true;
+      }
+    }
+    hf_alloc_fail_after(-1);
+    succeeded = bench->stream.messages ? succeeded + 1 : 0;
+    bench_free(bench);
+  }
+}
+
 static void http__reports_opened_later(void **state) {
   (void)state;
   struct bench *bench = bench_of(NULL, 0);
@@ -1170,6 +1415,15 @@ int main(void) {
       cmocka_unit_test(http__has_sent_nothing_when_a_proxy_refuses),
       cmocka_unit_test(http__survives_each_failed_allocation),
       cmocka_unit_test(http__reports_opened_later),
+      cmocka_unit_test(http_sse__is_found_by_a_refusal_and_answers_on_its_stream),
+      cmocka_unit_test(http_sse__a_refusal_stands_where_there_is_no_endpoint),
+      cmocka_unit_test(http_sse__other_refusals_ask_for_no_stream),
+      cmocka_unit_test(http_sse__the_end_of_the_stream_is_the_end_of_all),
+      cmocka_unit_test(http_sse__what_waits_for_the_endpoint_was_not_sent),
+      cmocka_unit_test(http_sse__a_configured_path_takes_the_place_of_the_servers),
+      cmocka_unit_test(http_sse__a_refused_post_is_told_by_its_status),
+      cmocka_unit_test(http_sse__closes_and_frees_at_any_time),
+      cmocka_unit_test(http_sse__survives_each_failed_allocation),
   };
   return cmocka_run_group_tests_name("upstream_http", tests, NULL, NULL);
 }
