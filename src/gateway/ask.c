@@ -2,6 +2,7 @@
 
 #include "gateway/feedback.h"
 #include "gateway/fingerprint.h"
+#include "gateway/input_required.h"
 #include "gateway/model.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
@@ -12,7 +13,6 @@
 #include "gateway/trace.h"
 #include "mcp/rewrite.h"
 #include "json/value.h"
-#include "json/write.h"
 
 enum { ASK_TEXT_MAX = 2 * HF_PROMPT_BYTES_MAX, ASK_RESULT_MAX = 4 * HF_PROMPT_BYTES_MAX, ANSWER_TOKENS = 4096 };
 
@@ -229,40 +229,22 @@ static int write_state(const struct hf_ask *ask, struct hf_buf *out) {
 }
 
 static int write_result(const struct hf_ask *ask, struct hf_str params, struct hf_buf *out) {
-  const struct hf_outcome outcome = {
-      .executed = HF_EXECUTED_NO,
-      .elapsed = ask->exchange->client->gateway->loop->now - ask->exchange->started,
-      .retry_after = -1,
-  };
-  struct hf_buf state, marker;
+  struct hf_buf state, requests;
   hf_buf_init(&state, HF_SIGNED_STATE_MAX);
-  hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
-  struct hf_json_writer w;
+  hf_buf_init(&requests, ASK_RESULT_MAX);
   int r = write_state(ask, &state);
   if (r == 0)
-    r = hf_outcome_marker(ask->exchange, &outcome, &marker);
-  if (r == 0) {
-    hf_json_writer_init(&w, out);
-    hf_json_write_object(&w);
-    hf_json_write_member_str(&w, "resultType", HF_STR("input_required"));
-    hf_json_write_key(&w, "inputRequests");
-    hf_json_write_object(&w);
-    hf_json_write_key(&w, QUESTION);
-    hf_json_write_object(&w);
-    hf_json_write_member_str(&w, "method", hf_method_info(HF_METHOD_SAMPLING)->name);
-    hf_json_write_member_raw(&w, "params", params);
-    hf_json_write_object_end(&w);
-    hf_json_write_object_end(&w);
-    hf_json_write_member_str(&w, "requestState", hf_buf_str(&state));
-    hf_json_write_key(&w, "_meta");
-    hf_json_write_object(&w);
-    hf_json_write_member_raw(&w, HF_META_OUTCOME, hf_buf_str(&marker));
-    hf_json_write_object_end(&w);
-    hf_json_write_object_end(&w);
-    r = hf_json_write_finish(&w);
-  }
+    r = hf_buf_append_str(&requests, HF_STR("{\"" QUESTION "\":"));
+  if (r == 0)
+    r = hf_input_request_write(HF_METHOD_SAMPLING, params, &requests);
+  if (r == 0)
+    r = hf_buf_append_str(&requests, HF_STR("}"));
+  if (r == 0)
+    r = hf_input_required_write(
+        ask->exchange, &(struct hf_input_required){.requests = hf_buf_str(&requests), .state = hf_buf_str(&state)},
+        out);
   hf_buf_deinit(&state);
-  hf_buf_deinit(&marker);
+  hf_buf_deinit(&requests);
   return r;
 }
 
@@ -355,7 +337,7 @@ enum hf_stage_result hf_ask_before(struct hf_exchange *exchange) {
   const struct hf_gateway *gateway = exchange->client->gateway;
   struct hf_str text;
   if (exchange->era != HF_ERA_MODERN || hf_message_string(request, HF_FIELD_REQUEST_STATE, &text) < 0 ||
-      !hf_signed_state_is_like_ours(text))
+      !hf_signed_state_is_of(HF_STATE_CORRECTION, text))
     return HF_STAGE_PASS;
   struct hf_ask *ask = ask_of(exchange);
   if (!ask)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/fingerprint.h"
+#include "gateway/held.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
@@ -66,15 +67,17 @@ bool hf_exchange_identify(struct hf_exchange *exchange) {
   return hf_exchange_identify_by(exchange, hf_exchange_arguments(exchange));
 }
 
-void hf_exchange_disown(struct hf_exchange *exchange) {
-  struct hf_client *client = exchange->client;
-  struct hf_client *nobody = client->gateway->nobody;
+void hf_exchange_adopt(struct hf_exchange *exchange, struct hf_client *client) {
   hf_question_void(exchange, NULL);
   hf_list_remove(&exchange->link);
-  hf_list_push_back(&nobody->exchanges, &exchange->link);
-  client->exchange_count--;
-  nobody->exchange_count++;
-  exchange->client = nobody;
+  hf_list_push_back(&client->exchanges, &exchange->link);
+  exchange->client->exchange_count--;
+  client->exchange_count++;
+  exchange->client = client;
+}
+
+void hf_exchange_disown(struct hf_exchange *exchange) {
+  hf_exchange_adopt(exchange, exchange->client->gateway->nobody);
 }
 
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply) {
@@ -125,6 +128,7 @@ static void detach(struct hf_exchange *exchange) {
     hf_subscription_forget_listen(exchange);
   hf_question_void(exchange, NULL);
   exchange->stage = HF_STAGE_DONE;
+  hf_held_left(exchange);
   hf_pipeline_left(exchange);
   hf_list_remove(&exchange->link);
   hf_list_remove(&exchange->waiting);

@@ -29,6 +29,7 @@ enum { HF_EXCHANGE_EVENTS_MAX = 6, HF_LIVE_MAX = 2 };
 
 struct hf_exchange;
 struct hf_ask;
+struct hf_held;
 struct hf_round;
 
 /* One provider that can answer a call, once it is known. In the exchange's arena. */
@@ -133,6 +134,8 @@ struct hf_exchange {
   struct hf_str result_misfit;  /* what is wrong with it, if it does not fit its outputSchema; in the arena */
   struct hf_message kept;       /* holds it over turns of the loop */
   struct hf_round *round;       /* of questions of a modern server; in the arena; NULL: it asked nothing */
+  struct hf_held *held;         /* open for a client that is asked; in the arena; NULL: it never was */
+  unsigned pages;               /* how often its caller opened pages for it; then its state is not for the server */
   struct hf_str unasked;        /* why its client was not asked, or did not answer; in the arena; absent: neither */
   struct hf_check_call *check;  /* a status check under way */
   struct hf_str sent_arguments; /* those of the last attempt, if they were not the caller's own */
@@ -161,6 +164,9 @@ bool hf_exchange_identify_by(struct hf_exchange *exchange, struct hf_str argumen
 
 /* Its client goes, and it goes on without one: as one of the gateway's own client. */
 void hf_exchange_disown(struct hf_exchange *exchange);
+
+/* Its client is another one from now on: the one that came back to it. */
+void hf_exchange_adopt(struct hf_exchange *exchange, struct hf_client *client);
 
 /* Takes `request`. Returns it in the client's list, or NULL when out of memory (then `request` is untouched). */
 struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message *request, struct hf_reply *reply);

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "gateway/gateway.h"
+#include "gateway/held.h"
 #include "gateway/intent.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
@@ -329,7 +330,10 @@ enum hf_stage_result hf_flight_before(struct hf_exchange *exchange) {
   enum hf_stage_result result = HF_STAGE_PASS;
   if (write_key(exchange, &key) == 0) {
     struct hf_flight *flight = hf_map_get(&exchange->client->gateway->flights->by_key, hf_buf_str(&key));
-    if (flight) {
+    if (flight && flight->leader && hf_held_waits(flight->leader)) {
+      refuse_question(exchange);
+      result = HF_STAGE_ENDED;
+    } else if (flight) {
       follow(exchange, flight);
       result = HF_STAGE_KEPT;
     } else {
@@ -438,6 +442,20 @@ void hf_flight_progress(struct hf_exchange *exchange, const struct hf_message *m
   }
 }
 
+void hf_flight_asks(struct hf_exchange *exchange) {
+  struct hf_flight *flight = exchange->flight;
+  while (flight && flight->leader == exchange && !hf_list_empty(&flight->followers))
+    refuse_question(take_follower(flight));
+}
+
+void hf_flight_back(struct hf_exchange *exchange) {
+  struct hf_flight *flight = exchange->flight;
+  if (!flight || flight->leader != exchange)
+    return;
+  flight->alone = false;
+  flight->until = HF_TIME_NEVER;
+}
+
 /* Before that it can still be taken back, as the client wants it that goes. */
 static bool may_have_run(struct hf_exchange *exchange) {
   if (exchange->stage != HF_STAGE_CALLING)
@@ -477,7 +495,7 @@ bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {
   char id[HF_CALL_ID_MAX];
   hf_log_event(gateway->loop->log, HF_LOG_INFO, "call goes on without its client",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_INT("ms", window / HF_MS(1)));
-  if (hf_question_desert(exchange) && exchange->client != gateway->nobody)
+  if (hf_question_desert(exchange, HF_STR("the client is gone")) && exchange->client != gateway->nobody)
     hf_exchange_disown(exchange);
   return true;
 }

@@ -43,6 +43,12 @@ enum hf_leave {
 /* The client leaves this call. True: it goes on without one (and is disowned); else it is to be cancelled. */
 bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how);
 
+/* The leader's client is asked something, by the answer to its request: only there can it be answered. */
+void hf_flight_asks(struct hf_exchange *exchange);
+
+/* Its client is there again. */
+void hf_flight_back(struct hf_exchange *exchange);
+
 /* Nobody is there for this call, and nothing of it has run: it is not begun any more. */
 bool hf_flight_is_deserted(struct hf_exchange *exchange);
 

@@ -5,6 +5,7 @@
 #include "gateway/flight.h"
 #include "gateway/key.h"
 #include "gateway/lost.h"
+#include "gateway/page.h"
 #include "gateway/route.h"
 #include "gateway/session.h"
 #include "gateway/subscription.h"
@@ -144,6 +145,8 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->clients);
   hf_list_init(&gateway->waiting);
   hf_list_init(&gateway->subscriptions);
+  hf_list_init(&gateway->held);
+  hf_list_init(&gateway->pages);
   hf_list_init(&gateway->ending);
   hf_map_init(&gateway->by_name, SERVERS_MAX);
   hf_map_init(&gateway->routes, ROUTES_KEPT_MAX);
@@ -186,6 +189,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   gateway->closing = true;
   close_nobody(gateway);
   hf_flights_free(gateway->flights);
+  hf_page_forget(gateway);
   hf_keys_deinit(&gateway->keys);
   hf_corrections_deinit(&gateway->corrections);
   hf_lost_calls_free(gateway->lost);
@@ -240,6 +244,14 @@ struct hf_server *hf_gateway_server(const struct hf_gateway *gateway, struct hf_
   return hf_map_get(&gateway->by_name, name);
 }
 
+/* A stateless client is many, each of which says with each request what it can be asked: so a server may ask anything,
+ * and what a request does not allow is refused here. */
+static struct hf_str declared_by(const struct hf_client *client) {
+  if (client->stateless)
+    return HF_STR("{\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}},\"roots\":{}}");
+  return client->raw_capabilities ? hf_str_from(client->raw_capabilities) : HF_STR("{}");
+}
+
 static struct hf_instance *own_instance(struct hf_server *server, struct hf_client *client) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &server->own) {
@@ -250,7 +262,7 @@ static struct hf_instance *own_instance(struct hf_server *server, struct hf_clie
   struct hf_gateway *gateway = server->gateway;
   if (gateway->own_instances >= gateway->settings->limits.session_upstreams)
     return NULL;
-  struct hf_str capabilities = client->raw_capabilities ? hf_str_from(client->raw_capabilities) : HF_STR("{}");
+  struct hf_str capabilities = declared_by(client);
   struct hf_instance *instance;
   if (hf_instance_new(gateway, server->config, server->settings, client, capabilities, &instance) < 0)
     return NULL;

@@ -67,6 +67,10 @@ struct hf_gateway {
   struct hf_corrections corrections;
   struct hf_flights *flights;
   struct hf_lost_calls *lost;
+  struct hf_list held; /* calls that are held open for clients that are asked something */
+  size_t held_count;
+  struct hf_list pages; /* states about pages that were given out */
+  size_t page_count;
   hf_time next_complaint; /* about a store that fails */
   struct hf_list waiting; /* exchanges that wait for servers or lists */
   struct hf_job wake;     /* looks through them */

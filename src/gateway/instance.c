@@ -339,6 +339,8 @@ static void upstream_message(void *owner, const struct hf_message *message) {
   struct hf_instance *instance = owner;
   if (message->kind == HF_MESSAGE_REQUEST)
     hf_question_ask(instance, NULL, message);
+  else if (message->method == HF_METHOD_CANCELLED)
+    hf_question_withdraw(instance, message);
   else if (message->kind == HF_MESSAGE_NOTIFICATION)
     hf_instance_message(instance, message);
 }

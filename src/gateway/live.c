@@ -51,6 +51,10 @@ static void on_message(void *ctx, const struct hf_message *message) {
     hf_question_ask(live->target->instance, live, message);
     return;
   }
+  if (message->method == HF_METHOD_CANCELLED) {
+    hf_question_withdraw(live->target->instance, message);
+    return;
+  }
   if (message->method != HF_METHOD_PROGRESS && message->method != HF_METHOD_LOG_MESSAGE) {
     hf_instance_message(live->target->instance, message);
     return;

@@ -6,12 +6,14 @@
 #include "gateway/cached.h"
 #include "gateway/check.h"
 #include "gateway/flight.h"
+#include "gateway/held.h"
 #include "gateway/intent.h"
 #include "gateway/key.h"
 #include "gateway/letter.h"
 #include "gateway/live.h"
 #include "gateway/lost.h"
 #include "gateway/outcome.h"
+#include "gateway/page.h"
 #include "gateway/relay.h"
 #include "gateway/repaired.h"
 #include "gateway/result.h"
@@ -177,10 +179,25 @@ static void tell_stages(struct hf_exchange *exchange, const struct hf_message *r
       stages[i].landed(exchange, response, outcome);
 }
 
+static const struct hf_message *tell_pages(struct hf_exchange *exchange, struct hf_outcome *told,
+                                           struct hf_message *ret_made) {
+  int r = hf_page_tell(exchange, exchange->response, ret_made);
+  if (r == 0)
+    return ret_made;
+  exchange->unasked = r == HF_ERR_UNSUPPORTED
+                          ? HF_STR("a page must be opened, and the client did not declare that it can")
+                      : r == HF_ERR_LIMIT ? HF_STR("pages were opened for it too often")
+                                          : HF_STR("a page must be opened, and it cannot be told which");
+  told->fault = HF_FAULT_INPUT_REQUIRED;
+  return NULL;
+}
+
 /* What the client gets of the server's last answer. NULL: it cannot be put as the route promises, or there is no
  * memory. */
 static const struct hf_message *told_answer(struct hf_exchange *exchange, struct hf_outcome *told,
                                             struct hf_message *ret_made) {
+  if (hf_page_is_wanted(exchange, exchange->response))
+    return tell_pages(exchange, told, ret_made);
   if (told->fault == HF_FAULT_RESULT_MISFIT)
     return hf_result_tell(exchange, exchange->response, ret_made) == 0 ? ret_made : NULL;
   const struct hf_message *mapped = map_result(exchange->response_target, exchange->response, ret_made);
@@ -229,7 +246,9 @@ static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcom
   const struct hf_message *response = answered ? told_answer(exchange, &told, &made) : NULL;
   tell_stages(exchange, response, &told);
   bool shutdown = exchange->client->gateway->draining && exchange->reply;
-  if (!exchange->reply || (told.end == HF_CALL_END_CANCELLED && !shutdown)) {
+  if (hf_held_keep(exchange, response, &told)) {
+    hf_trace_stage(exchange, HF_STR("its answer is kept until its client comes back"));
+  } else if (!exchange->reply || (told.end == HF_CALL_END_CANCELLED && !shutdown)) {
     hf_outcome_record(exchange, &told);
     hf_exchange_end_cancelled(exchange);
   } else {
@@ -350,6 +369,8 @@ static bool run(struct hf_exchange *exchange) {
     return true;
   }
   return_unused_permits(exchange);
+  if (exchange->stage == HF_STAGE_HELD)
+    return true; /* for its client, which is to come back */
   hf_exchange_drop(exchange);
   return false;
 }

@@ -1,10 +1,15 @@
 #include "gateway/question.h"
 
 #include "base/alloc.h"
+#include "gateway/held.h"
+#include "gateway/input_required.h"
 #include "gateway/pipeline.h"
 #include "mcp/compose.h"
 #include "mcp/rewrite.h"
+#include "json/value.h"
+#include "json/write.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { QUESTION_TEXT_MAX = 4096, QUESTION_ID_MAX = 32 };
@@ -13,6 +18,7 @@ static void question_free(struct hf_question *question) {
   hf_list_remove(&question->link);
   hf_instance_unref(question->instance);
   hf_free(question->server_id);
+  hf_free(question->held);
   hf_free(question);
 }
 
@@ -77,22 +83,7 @@ static void deliver(struct hf_question *question, struct hf_pieces *text) {
     hf_client_notify(question->client, text);
 }
 
-void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
-  struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
-  if (!client ||
-      !hf_capabilities_cover(client->capabilities, message->method, hf_message_raw(message, HF_FIELD_PARAMS))) {
-    refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
-    return;
-  }
-  if (!live)
-    live = latest(instance);
-  struct hf_question *question =
-      count_open(client) < HF_QUESTIONS_MAX ? question_new(client, instance, live, message->id) : NULL;
-  if (!question) {
-    refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("too many open requests to this client"));
-    return;
-  }
-
+static void pass_on(struct hf_question *question, const struct hf_message *message) {
   char id[QUESTION_ID_MAX];
   int n = write_id(question, id);
   struct hf_rewrite rewrite;
@@ -104,10 +95,63 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
     deliver(question, &text);
     tell_pause(question->exchange, question->attempt, HF_CALL_PAUSED);
   } else {
-    refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("request could not be passed on"));
+    refuse(question->instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("request could not be passed on"));
     question_free(question);
   }
   hf_pieces_deinit(&text);
+}
+
+/* A modern client is asked by the answer to its request. */
+static void hold(struct hf_question *question, const struct hf_message *message) {
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  if (hf_input_request_write(message->method, hf_message_raw(message, HF_FIELD_PARAMS), &text) == 0)
+    question->held = hf_strndup(text.data, text.len);
+  hf_buf_deinit(&text);
+  if (!question->held) {
+    refuse(question->instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("there is no memory to ask the client"));
+    question_free(question);
+    return;
+  }
+  struct hf_exchange *exchange = question->exchange;
+  tell_pause(exchange, question->attempt, HF_CALL_PAUSED);
+  hf_held_asked(exchange);
+}
+
+static struct hf_capabilities declared(const struct hf_client *client, const struct hf_live *live) {
+  return live && live->exchange->era == HF_ERA_MODERN ? hf_capabilities_read(live->exchange->meta.capabilities)
+                                                      : client->capabilities;
+}
+
+/* Several callers can stand behind one modern client, and which of them is meant must not be guessed. */
+static bool is_anybodys(const struct hf_instance *instance) {
+  const struct hf_list *attempts = &instance->attempts;
+  return instance->client && instance->client->stateless && attempts->next != attempts->prev;
+}
+
+void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
+  struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
+  if (!live && is_anybodys(instance)) {
+    refuse(instance, message->id, HF_RPC_INTERNAL_ERROR,
+           HF_STR("several calls are under way, and nothing says which of them asks"));
+    return;
+  }
+  if (!live)
+    live = latest(instance);
+  if (!client ||
+      !hf_capabilities_cover(declared(client, live), message->method, hf_message_raw(message, HF_FIELD_PARAMS))) {
+    refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
+    return;
+  }
+  const bool modern = live && live->exchange->era == HF_ERA_MODERN;
+  const bool room = modern ? hf_held_has_room(live->exchange) : count_open(client) < HF_QUESTIONS_MAX;
+  struct hf_question *question = room ? question_new(client, instance, live, message->id) : NULL;
+  if (!question)
+    refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("too many open requests to this client"));
+  else if (modern)
+    hold(question, message);
+  else
+    pass_on(question, message);
 }
 
 static int compose_own(const struct hf_question *question, enum hf_method method, struct hf_str params,
@@ -152,7 +196,7 @@ static struct hf_question *find(struct hf_client *client, struct hf_str id) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     char text[QUESTION_ID_MAX];
     int n = write_id(question, text);
-    if (hf_str_equal(id, (struct hf_str){text, (size_t)n}))
+    if (!question->held && hf_str_equal(id, (struct hf_str){text, (size_t)n}))
       return question;
   }
   return NULL;
@@ -192,7 +236,7 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
 
 static void tell_void(struct hf_question *question) {
   char params[96];
-  int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"the call it belongs to has ended\"}",
+  int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"nobody waits for its answer any more\"}",
                    (unsigned long long)question->id);
   struct hf_buf text;
   hf_buf_init(&text, QUESTION_TEXT_MAX);
@@ -212,8 +256,29 @@ void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) 
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     if (question->exchange != exchange || (live && question->attempt != live->attempt))
       continue;
-    tell_void(question);
+    if (!question->held)
+      tell_void(question);
     question_free(question);
+  }
+}
+
+void hf_question_withdraw(struct hf_instance *instance, const struct hf_message *message) {
+  const struct hf_str id = hf_message_raw(message, HF_FIELD_REQUEST_ID);
+  struct hf_client *client = instance->client;
+  struct hf_list *it, *tmp;
+  if (!client || !id.ptr)
+    return;
+  HF_LIST_FOREACH (it, tmp, &client->questions) {
+    struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
+    if (question->instance != instance || !hf_str_equal(hf_str_from(question->server_id), id))
+      continue;
+    struct hf_exchange *exchange = question->exchange;
+    const unsigned attempt = question->attempt;
+    if (!question->held)
+      tell_void(question);
+    question_free(question);
+    tell_pause(exchange, attempt, HF_CALL_RESUMED);
+    return;
   }
 }
 
@@ -228,14 +293,14 @@ static struct hf_question *first_of(const struct hf_exchange *exchange) {
   return NULL;
 }
 
-bool hf_question_desert(struct hf_exchange *exchange) {
+bool hf_question_desert(struct hf_exchange *exchange, struct hf_str why) {
   struct hf_question *question;
   while ((question = first_of(exchange)) != NULL) {
     if (question->answered) {
       answer_own(question, NULL);
       continue;
     }
-    refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
+    refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, why);
     struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
     question_free(question);
     if (exchange->stage == HF_STAGE_CALLING && !hf_pipeline_event(exchange, &event))
@@ -252,4 +317,96 @@ void hf_question_close(struct hf_client *client) {
       refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, HF_STR("the client is gone"));
     question_free(question);
   }
+}
+
+size_t hf_question_count(const struct hf_exchange *exchange) {
+  size_t count = 0;
+  for (const struct hf_list *it = exchange->client->questions.next; it != &exchange->client->questions; it = it->next)
+    count += HF_CONTAINER_OF(it, const struct hf_question, link)->exchange == exchange;
+  return count;
+}
+
+static void write_key(const struct hf_question *question, char key[QUESTION_ID_MAX]) {
+  int n = snprintf(key, QUESTION_ID_MAX, "q%llu", (unsigned long long)question->id);
+  assert(n > 0 && n < QUESTION_ID_MAX);
+  (void)n;
+}
+
+int hf_question_write_held(const struct hf_exchange *exchange, struct hf_buf *out) {
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  for (const struct hf_list *it = exchange->client->questions.next; it != &exchange->client->questions; it = it->next) {
+    const struct hf_question *question = HF_CONTAINER_OF(it, const struct hf_question, link);
+    char key[QUESTION_ID_MAX];
+    if (question->exchange != exchange || !question->held)
+      continue;
+    write_key(question, key);
+    hf_json_write_member_raw(&w, key, hf_str_from(question->held));
+  }
+  hf_json_write_object_end(&w);
+  return hf_json_write_finish(&w);
+}
+
+/* What is no object is no answer. */
+static void answer_held(struct hf_question *question, struct hf_str result) {
+  const struct hf_str id = hf_str_from(question->server_id);
+  if (result.len == 0 || result.ptr[0] != '{') {
+    refuse(question->instance, id, HF_RPC_INTERNAL_ERROR, HF_STR("the client did not answer with a result"));
+    return;
+  }
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  struct hf_pieces pieces;
+  hf_pieces_init(&pieces);
+  if (hf_compose_result(&text, id, result) == 0 && hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0)
+    hf_instance_post(question->instance, &pieces);
+  else
+    refuse(question->instance, id, HF_RPC_INTERNAL_ERROR, HF_STR("there is no memory for the answer"));
+  hf_pieces_deinit(&pieces);
+  hf_buf_deinit(&text);
+}
+
+static struct hf_question *find_held(const struct hf_exchange *exchange, const struct hf_json_doc *doc, uint32_t key) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
+    struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
+    char name[QUESTION_ID_MAX];
+    if (question->exchange != exchange || !question->held)
+      continue;
+    write_key(question, name);
+    if (hf_json_string_is(doc, key, hf_str_from(name)))
+      return question;
+  }
+  return NULL;
+}
+
+static bool take_each(struct hf_exchange *exchange, const struct hf_json_doc *doc) {
+  struct hf_json_iter iter = hf_json_iter(doc, 0);
+  uint32_t key, value;
+  while (iter.object && hf_json_next(doc, &iter, &key, &value)) {
+    struct hf_question *question = find_held(exchange, doc, key);
+    if (!question)
+      continue; /* it has died meanwhile, or never was */
+    answer_held(question, hf_json_span(doc, value));
+    const struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
+    question_free(question);
+    if (exchange->stage == HF_STAGE_CALLING && !hf_pipeline_event(exchange, &event))
+      return false;
+  }
+  return true;
+}
+
+bool hf_question_take_held(struct hf_exchange *exchange, struct hf_str responses) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  bool there = true;
+  if (responses.ptr && hf_json_scan_feed(&scan, responses.ptr, responses.len, true) == 0) {
+    const struct hf_json_doc doc = hf_json_doc(responses.ptr, &scan);
+    there = take_each(exchange, &doc);
+  }
+  hf_json_scan_deinit(&scan);
+  return there;
 }

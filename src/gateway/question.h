@@ -8,7 +8,10 @@
 
 #include "gateway/exchange.h"
 
-enum { HF_QUESTIONS_MAX = 64 }; /* open at one client */
+enum {
+  HF_QUESTIONS_MAX = 64,     /* open at one client */
+  HF_QUESTIONS_HELD_MAX = 16 /* of one call that is held */
+};
 
 /* The client's response to a question of the gateway's own: a result or an error, borrowed. NULL: the client has gone
  * from the call, and nobody will answer; then the exchange must not end in this very turn. `tag` as it was asked. */
@@ -24,6 +27,7 @@ struct hf_question {
   unsigned attempt;             /* of that call, when it was asked */
   uint64_t id;                  /* towards the client */
   char *server_id;              /* raw, owned; NULL: none */
+  char *held;                   /* of a modern client: the request as part of a result, raw, owned; NULL: it went out */
 };
 
 /* A server's request. `live`: the attempt on whose stream it came, or NULL if the transport can't tell. Borrows
@@ -43,15 +47,25 @@ struct hf_own_question {
  * HF_ERR_LIMIT if too many are open; HF_ERR_NOMEM. */
 int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_question *what);
 
+/* The server takes a request of its own back: the client is told so. Borrows `message`. */
+void hf_question_withdraw(struct hf_instance *instance, const struct hf_message *message);
+
+/* Of a call that is held for a modern client: how many are open; all of them as the `inputRequests` of a result,
+ * appended; and what came back for them (raw, or absent), which goes to the server that asked. The last returns false
+ * if the exchange is gone. */
+size_t hf_question_count(const struct hf_exchange *exchange);
+int hf_question_write_held(const struct hf_exchange *exchange, struct hf_buf *out);
+bool hf_question_take_held(struct hf_exchange *exchange, struct hf_str responses);
+
 /* The client's response. */
 void hf_question_answer(struct hf_client *client, const struct hf_message *response);
 
 /* The attempt that they belong to is over; NULL: the whole call. */
 void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live);
 
-/* The client has gone from a call that goes on: its server is told that nobody answers, and the call is not paused any
- * more. Returns false if that was its end. */
-bool hf_question_desert(struct hf_exchange *exchange);
+/* Nobody will answer: the server is told so and `why`, and the call is not paused any more. Returns false if that was
+ * its end. */
+bool hf_question_desert(struct hf_exchange *exchange, struct hf_str why);
 
 /* The client is gone: its servers are told that nobody answers. */
 void hf_question_close(struct hf_client *client);

@@ -131,6 +131,10 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
     r = replace_arguments(&rewrite, exchange, arguments);
   cross_eras(&rewrite, exchange);
   hf_ask_strip(exchange, &rewrite);
+  if (exchange->pages > 0) {
+    hf_rewrite_remove_member(&rewrite, exchange->request.at[HF_FIELD_PARAMS], HF_STR("requestState"));
+    hf_rewrite_remove_member(&rewrite, exchange->request.at[HF_FIELD_PARAMS], HF_STR("inputResponses"));
+  }
   hf_round_put(exchange, live, &rewrite);
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));

@@ -6,8 +6,10 @@
 #include "gateway/exchange.h"
 #include "gateway/flight.h"
 #include "gateway/greeting.h"
+#include "gateway/held.h"
 #include "gateway/near.h"
 #include "gateway/outcome.h"
+#include "gateway/page.h"
 #include "gateway/pipeline.h"
 #include "gateway/question.h"
 #include "gateway/subscription.h"
@@ -289,6 +291,8 @@ static void answer_missing_tool(struct hf_exchange *exchange) {
 }
 
 static void route(struct hf_exchange *exchange) {
+  if (hf_held_return(exchange) || hf_page_return(exchange))
+    return;
   const bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
   int r = hf_catalog_resolve(exchange);
   if (r == HF_ERR_NOTFOUND && is_call && hf_near_correct(exchange))
@@ -316,7 +320,7 @@ static void route(struct hf_exchange *exchange) {
   } else if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE ||
              exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     subscribe(exchange);
-  } else if (headers_agree(exchange)) {
+  } else if (!hf_held_refuse_stray(exchange) && headers_agree(exchange)) {
     hf_pipeline_start(exchange);
   }
 }
@@ -368,6 +372,12 @@ static void dispatch(struct hf_exchange *exchange) {
   hf_buf_deinit(&text);
 }
 
+/* A modern client of its own connection is one, and what it first says of itself is what its own servers are told. */
+static void note_capabilities(struct hf_client *client, struct hf_str raw) {
+  if (!client->stateless && !client->raw_capabilities && raw.ptr)
+    client->raw_capabilities = hf_strndup(raw.ptr, raw.len);
+}
+
 /* Sets the exchange's era. Returns false if it was answered because of what it says of itself. */
 static bool read_meta(struct hf_exchange *exchange) {
   struct hf_client *client = exchange->client;
@@ -378,6 +388,8 @@ static bool read_meta(struct hf_exchange *exchange) {
     exchange->era = HF_ERA_LEGACY;
   else if (r == 0 && client->era == HF_ERA_UNKNOWN)
     client->era = exchange->era;
+  if (exchange->era == HF_ERA_MODERN && r == 0)
+    note_capabilities(client, exchange->meta.capabilities);
   if (exchange->era != HF_ERA_MODERN || r == 0)
     return true;
 

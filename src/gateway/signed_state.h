@@ -16,10 +16,20 @@ struct hf_signer {
   uint8_t name[HF_SIGNER_NAME_LEN]; /* tells its states from those of other gateways; no secret */
 };
 
+/* What the question was about. */
+enum hf_state_kind {
+  HF_STATE_CORRECTION, /* arguments that do not fit; the gateway's own question */
+  HF_STATE_HELD,       /* a server's, whose call is held open for the answer */
+  HF_STATE_PAGE,       /* a page that is to be opened before the call is made again */
+  HF_STATE_KIND_COUNT,
+};
+
 struct hf_signed_state {
+  enum hf_state_kind kind;
   struct hf_fingerprint call; /* principal, tool and the caller's arguments */
   int64_t expires_ms;         /* wall clock */
-  unsigned tries;             /* made so far */
+  uint64_t number;            /* of the call that is held, or of the question */
+  unsigned tries;             /* made so far: rounds of questions */
 };
 
 /* Draws a key. Returns 0 or HF_ERR_IO. */
@@ -31,6 +41,7 @@ int hf_signed_state_write(const struct hf_signer *signer, const struct hf_signed
 /* Is this text meant as one of a gateway's states, this one's or another's? */
 bool hf_signed_state_is_ours(const struct hf_signer *signer, struct hf_str text);
 bool hf_signed_state_is_like_ours(struct hf_str text);
+bool hf_signed_state_is_of(enum hf_state_kind kind, struct hf_str text);
 
 /* Returns 0; HF_ERR_INVALID if it was not signed by `signer`; HF_ERR_CLOSED if its time is over; HF_ERR_NOTFOUND if it
  * belongs to another call than `call`. */
