@@ -208,6 +208,46 @@ static void schema_limits__number_of_unique_items(void **state) {
   hf_buf_deinit(&text);
 }
 
+static uint32_t steps_of(const char *schema_text, const struct hf_buf *value) {
+  struct hf_buf text;
+  hf_buf_init(&text, TEXT_MAX);
+  add(&text, schema_text, 1);
+  struct hf_schema *schema;
+  struct hf_error error;
+  assert_int_equal(compile(&text, &schema, &error), 0);
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  assert_int_equal(hf_json_scan_feed(&scan, value->data, value->len, true), 0);
+  struct hf_json_doc doc = hf_json_doc(value->data, &scan);
+  struct hf_schema_run *run = hf_schema_run_new();
+  assert_non_null(run);
+  assert_int_equal(hf_run_root(run, schema, &doc, 0, NULL, HF_SCHEMA_STEPS_MAX), 0);
+  uint32_t steps = HF_SCHEMA_STEPS_MAX - run->steps;
+  hf_schema_run_free(run);
+  hf_json_scan_deinit(&scan);
+  hf_schema_free(schema);
+  hf_buf_deinit(&text);
+  return steps;
+}
+
+/* What is read digit by digit, or escape by escape, takes more steps than what is only passed. */
+static void schema_limits__long_values(void **state) {
+  (void)state;
+  enum { BYTES = 8000 };
+  struct hf_buf value;
+  hf_buf_init(&value, TEXT_MAX);
+  add(&value, "1.", 1);
+  add(&value, "0", BYTES);
+  assert_in_range(steps_of("{\"type\":\"integer\"}", &value), 3 * BYTES / HF_STEP_BYTES, 4 * BYTES / HF_STEP_BYTES);
+  value.len = 0;
+  add(&value, "\"", 1);
+  add(&value, "\\n", BYTES / 2);
+  add(&value, "\"", 1);
+  assert_in_range(steps_of("{\"minLength\":4000}", &value), 2 * BYTES / HF_STEP_BYTES, 3 * BYTES / HF_STEP_BYTES);
+  hf_buf_deinit(&value);
+}
+
 /* Each member is passed once, however many are required, and that counts. */
 static void schema_limits__members_of_which_some_are_missing(void **state) {
   (void)state;
@@ -264,6 +304,7 @@ int main(void) {
       cmocka_unit_test(schema_limits__length_of_escaped_strings),
       cmocka_unit_test(schema_limits__divisions_of_long_numbers),
       cmocka_unit_test(schema_limits__number_of_unique_items),
+      cmocka_unit_test(schema_limits__long_values),
       cmocka_unit_test(schema_limits__members_of_which_some_are_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
