@@ -52,7 +52,8 @@ int hf_resources_complain(const struct hf_resources *resources, int code, const 
 }
 
 static int out_of_memory(const struct hf_resources *resources) {
-  return hf_error_set(resources->reterr, HF_ERR_NOMEM, "out of memory");
+  (void)hf_error_set(resources->reterr, HF_ERR_NOMEM, "out of memory");
+  return HF_ERR_NOMEM;
 }
 
 uint32_t hf_source_member(const struct hf_source *source, uint32_t object, const char *name) {
@@ -222,15 +223,15 @@ static int find_draft(struct hf_resources *resources, struct hf_str uri, uint8_t
   hf_uri_split(uri, &name, &fragment);
   struct hf_resource *meta;
   int r = hf_resources_find(resources, name, &meta);
-  if (r < 0)
+  if (r != 0)
     return r;
   uint8_t bits = meta->vocabularies;
   r = read_vocabularies(resources, meta, &bits);
-  if (r < 0)
-    return r;
-  *ret_draft = meta->draft;
-  *ret_vocabularies = bits;
-  return 0;
+  if (r == 0) {
+    *ret_draft = meta->draft;
+    *ret_vocabularies = bits;
+  }
+  return r;
 }
 
 /* Reads `$schema` of a resource. Anything that is no draft leaves it as its parent is, except at the root. */
@@ -424,7 +425,8 @@ int hf_resources_load(struct hf_resources *resources, struct hf_str uri, struct 
   resources->loading++;
   r = identify(resources, root, 0);
   resources->loading--;
-  *ret_root = root;
+  if (r == 0)
+    *ret_root = root;
   return r;
 }
 
