@@ -361,6 +361,10 @@ void hf_arguments_resume(struct hf_exchange *exchange, struct hf_str raw, const 
 }
 
 void hf_arguments_give_up(struct hf_exchange *exchange) {
+  if (is_gone(exchange)) {
+    refuse_gone(exchange);
+    return;
+  }
   struct hf_str raw = given(hf_message_raw(&exchange->request, HF_FIELD_ARGUMENTS));
   struct finding found = look(exchange, raw);
   if (found.code == 0 || found.code == HF_ERR_AGAIN || refuse(exchange, raw, &found) == HF_STAGE_PASS)
