@@ -1,11 +1,14 @@
 // The official clients of both eras in front of the official server of 2024-11-05: one event stream, and POSTs.
 import assert from 'node:assert';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
+import tls from 'node:tls';
 import * as schemas from '@modelcontextprotocol/sdk/types.js';
 import { done, test } from '../../lib/tap.mjs';
-import { collect, ended, eventually, modules, node, serve } from '../../lib/gateway.mjs';
+import { collect, ended, eventually, modules, node, scratch, serve } from '../../lib/gateway.mjs';
 import { clients, connectHttp, outcomeOf, textOf } from './lib.mjs';
 
 async function freePort() {
@@ -103,5 +106,39 @@ await test('a question of the server reaches the client whose call it is about',
   const tool = (await client.listTools()).tools.find(({ name }) => /sampling/.test(name));
   const result = await client.callTool({ name: tool.name, arguments: { prompt: 'say something', maxTokens: 10 } });
   assert.match(textOf(result), /from the client/);
+});
+// A proxy that ends TLS, as such servers have before them.
+async function startTls(port, { defer }) {
+  const dir = scratch(defer);
+  const [key, cert] = ['key.pem', 'cert.pem'].map((name) => path.join(dir, name));
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert];
+  assert.equal(spawnSync('openssl', [...request, ...names]).status, 0, 'openssl');
+  const sockets = new Set();
+  const server = tls.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) }, (front) => {
+    const back = net.connect(port, '127.0.0.1');
+    for (const socket of [front, back]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => [front, back].forEach((each) => each.destroy()));
+    }
+    front.pipe(back).pipe(front);
+  });
+  await new Promise((resolve) => server.listen(0, 'localhost', resolve));
+  defer(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `https://localhost:${server.address().port}/sse`, cert };
+}
+
+await test('over TLS, with large messages both ways', async (context) => {
+  const port = await freePort();
+  await startEverything(port, context);
+  const { url, cert } = await startTls(port, context);
+  const gateway = await serve({ mcpServers: { everything: { url, tls: { ca: cert } } } }, context);
+  const client = await connectHttp('sdk 2', gateway.url('everything'), context);
+  const message = 'x'.repeat(2 << 20);
+  const result = await client.callTool({ name: 'echo', arguments: { message } });
+  assert.ok(textOf(result).includes(message));
 });
 done();
