@@ -77,7 +77,8 @@ struct hf_http {
   struct hf_list posts;
   struct hf_spare spare_posts;
   struct hf_list ready; /* posts that were sent but not begun */
-  struct hf_list held;  /* of these, what waits for the server's own stream or for the channel */
+  struct hf_list held;  /* of these, what waits for the server's own stream, for the channel or for the greeting */
+  bool greeting;        /* notifications/initialized is under way */
   size_t post_count;
   struct hf_job job;
   struct hf_job open_job;

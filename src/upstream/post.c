@@ -12,7 +12,8 @@
 enum { REDIRECTS_MAX = 3, RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
 
 #define DRAIN_TIME HF_MS(500)
-#define NOTICE_TIME HF_SECONDS(30) /* until the server has taken what it need not answer */
+#define NOTICE_TIME HF_SECONDS(30)  /* until the server has taken what it need not answer */
+#define GREETING_TIME HF_SECONDS(1) /* so long nothing is asked before it has taken that it is initialized */
 #define RESUME_CONNECT HF_SECONDS(10)
 #define RESUME_PAUSE_DEFAULT 1000
 #define RESUME_PAUSE_MIN 100
@@ -47,8 +48,16 @@ static void unref(struct post *post) {
   hf_http_release(http);
 }
 
+static void end_greeting(struct hf_http *http) {
+  http->greeting = false;
+  if (!hf_list_empty(&http->held))
+    hf_post_begin_held(http);
+}
+
 /* Lets go of the sender's message; the post may linger to drain its connection. */
 static void detach(struct post *post) {
+  if (post->out->method == HF_METHOD_INITIALIZED)
+    end_greeting(post->http);
   post->out->transport_data = NULL;
   post->out = NULL;
   hf_answer_stop(&post->answer);
@@ -162,12 +171,19 @@ static void start_resumption(struct post *post) {
   hf_http_exchange_start(&post->exchange, NULL, hf_time_add(http->loop->now, RESUME_CONNECT), true);
 }
 
+static void give_up_greeting(struct post *post) {
+  end_greeting(post->http);
+  hf_timer_set(post->http->loop, &post->timer, hf_time_add(post->http->loop->now, NOTICE_TIME - GREETING_TIME));
+}
+
 static void on_timer(struct hf_timer *timer) {
   struct post *post = HF_CONTAINER_OF(timer, struct post, timer);
   if (!post->out)
     discard(post);
   else if (post->resuming)
     start_resumption(post);
+  else if (post->http->greeting && post->out->method == HF_METHOD_INITIALIZED)
+    give_up_greeting(post);
   else
     finish(post, HF_EVIDENCE_BROKE, HF_STR("no word about a notification or answer"));
 }
@@ -446,8 +462,11 @@ static void begin(struct post *post) {
   }
   if (post->by_channel) /* the endpoint's own URL has it */
     out->answer.carried_session = out->method != HF_METHOD_INITIALIZE;
+  if (out->method == HF_METHOD_INITIALIZED)
+    http->greeting = true;
   if (!out->is_request)
-    hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, NOTICE_TIME));
+    hf_timer_set(http->loop, &post->timer,
+                 hf_time_add(http->loop->now, out->method == HF_METHOD_INITIALIZED ? GREETING_TIME : NOTICE_TIME));
   hf_http_exchange_start(&post->exchange, &out->text, out->connect_by, !out->is_request);
 }
 
@@ -481,10 +500,13 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   return 0;
 }
 
-/* For the channel, or, where a server may ask something during the request, for the server's own stream. */
+/* For the channel; until the server has taken that it is initialized, after which alone some have all their tools; or,
+ * where a server may ask something during the request, for the server's own stream. */
 static bool must_wait(const struct post *post) {
   enum hf_channel_state channel = post->http->channel.state;
   if (channel != HF_CHANNEL_NONE && channel != HF_CHANNEL_OPEN)
+    return true;
+  if (post->http->greeting && post->out->is_request)
     return true;
   return post->http->stream.awaited && post->out->is_request &&
          (hf_method_info(post->out->method)->flags & HF_METHOD_INPUT);
