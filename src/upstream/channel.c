@@ -144,7 +144,39 @@ static void on_unreadable(struct hf_answer *answer, struct hf_str id) {
   struct hf_http_channel *channel = channel_of_answer(answer);
   hf_log_event(channel->http->loop->log, HF_LOG_WARN, "server sent a malformed message",
                HF_LOG_STR("server", channel->http->server), HF_LOG_STR("why", hf_str_from(answer->why.text)));
-  hf_post_fail_unreadable(channel->http, id);
+  if (id.len) {
+    hf_post_fail_unreadable(channel->http, id);
+  } else if (answer->why.code == HF_ERR_LIMIT) {
+    channel->oversize = true;
+    channel->tail.len = 0;
+  }
+}
+
+/* Many servers write the id last: the end of a message that is too long may still tell whose it is. */
+static void watch_tail(struct hf_http_channel *channel, struct hf_str line, bool ended) {
+  hf_line_tail_add(&channel->tail, line);
+  if (!ended)
+    return;
+  channel->oversize = false;
+  hf_post_fail_unreadable(channel->http, hf_line_tail_id(&channel->tail));
+}
+
+/* Line by line, so that the end of a message that is too long is seen. */
+static int feed(struct hf_http_channel *channel, struct hf_str bytes) {
+  const struct hf_http_exchange *exchange = &channel->exchange;
+  while (bytes.len && exchange->active) {
+    const char *newline = memchr(bytes.ptr, '\n', bytes.len);
+    size_t len = newline ? (size_t)(newline - bytes.ptr) + 1 : bytes.len;
+    struct hf_str line = {bytes.ptr, len};
+    int r = hf_answer_feed(&channel->answer, line);
+    if (r < 0)
+      return r;
+    if (channel->oversize)
+      watch_tail(channel, line, newline != NULL);
+    bytes.ptr += len;
+    bytes.len -= len;
+  }
+  return 0;
 }
 
 static const struct hf_answer_events answer_events = {on_message, on_life, on_named, on_unreadable};
@@ -219,7 +251,7 @@ static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   struct hf_http_channel *channel = channel_of(exchange);
   struct hf_http *http = channel->http;
   hf_http_hold(http);
-  int r = hf_answer_feed(&channel->answer, bytes);
+  int r = feed(channel, bytes);
   if (r < 0 && exchange->active)
     fail(channel, &HF_EVIDENCE(HF_EVIDENCE_BROKE), hf_str_from(hf_err_text(r)));
   hf_http_release(http);
@@ -268,6 +300,7 @@ static void begin(struct hf_http_channel *channel) {
   struct hf_http *http = channel->http;
   channel->state = HF_CHANNEL_OPENING;
   channel->redirects = 0;
+  channel->oversize = false;
   http->pool.options.max_connections = http->max_connections + 1;
   hf_buf_reset(&channel->source, HF_URL_MAX);
   (void)hf_buf_append_str(&channel->source, hf_buf_str(&http->origin.target)); /* empty: the GET fails */

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/spare.h"
+#include "mcp/line_tail.h"
 #include "upstream/answer.h"
 #include "upstream/exchange.h"
 #include "upstream/origin.h"
@@ -49,6 +50,8 @@ struct hf_http_channel {
   bool due;              /* it is the next GET */
   hf_time patience;
   unsigned redirects;
+  bool oversize; /* the rest of a message that was too long and had no id so far is passing */
+  struct hf_line_tail tail;
   struct hf_buf source;   /* where the stream is, after redirects */
   struct hf_buf endpoint; /* where messages are posted */
   struct hf_buf override; /* the configured path of it; empty: what the server says */
@@ -106,7 +109,8 @@ void hf_post_begin_held(struct hf_http *http); /* later, from the loop */
 void hf_post_abort(struct hf_outgoing *out);
 void hf_post_abort_all(struct hf_http *http);
 
-/* Ends the request with this raw id, whose answer on the channel cannot be read. */
+/* Ends the request with this raw id, whose answer on the channel cannot be read; without an id, the one that waits if
+ * it is the only one. */
 void hf_post_fail_unreadable(struct hf_http *http, struct hf_str id);
 
 /* The server is no old one: what was held ends with the refusal that it got. */

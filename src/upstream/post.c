@@ -552,15 +552,21 @@ void hf_post_abort(struct hf_outgoing *out) {
 }
 
 void hf_post_fail_unreadable(struct hf_http *http, struct hf_str id) {
+  struct post *found = NULL;
   struct hf_list *it, *tmp;
   char digits[HF_DECIMAL_MAX];
   HF_LIST_FOREACH (it, tmp, &http->posts) {
     struct post *post = HF_CONTAINER_OF(it, struct post, link);
-    if (!post->out || !post->by_channel || !hf_str_equal(id, hf_str_decimal(post->out->id, digits)))
+    if (!post->out || !post->by_channel || !post->out->is_request)
       continue;
-    finish(post, HF_EVIDENCE_BAD_REPLY, HF_STR("the answer cannot be read, or is too large"));
-    return;
+    if (id.len && !hf_str_equal(id, hf_str_decimal(post->out->id, digits)))
+      continue;
+    if (found)
+      return;
+    found = post;
   }
+  if (found)
+    finish(found, HF_EVIDENCE_BAD_REPLY, HF_STR("the answer cannot be read, or is too large"));
 }
 
 static void discard_all(struct hf_list *posts) {
