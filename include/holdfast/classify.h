@@ -142,6 +142,7 @@ enum hf_blame {
   HF_BLAME_TOOL,     /* after the request was written */
   HF_BLAME_PROVIDER, /* connection faults */
   HF_BLAME_SUCCESS,  /* no fault at all */
+  HF_BLAME_ANSWER,   /* the tool's failure, in an answer that shows that its server works */
 };
 
 /* May another provider of a route be tried? */

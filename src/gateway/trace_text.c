@@ -196,6 +196,7 @@ static void tell_reported(struct telling *t) {
       [HF_BLAME_NOBODY] = "the outcome counts against nobody",
       [HF_BLAME_TOOL] = "the outcome counts against the tool",
       [HF_BLAME_PROVIDER] = "the outcome counts against the server",
+      [HF_BLAME_ANSWER] = "the outcome counts against the tool, not against the server",
       [HF_BLAME_SUCCESS] = "the outcome counts as a success",
   };
   say(t, "%s", words[t->step->detail]);

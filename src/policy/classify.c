@@ -30,7 +30,7 @@ static const struct hf_verdict_row rows[HF_FAULT_COUNT] = {
     ROW(TOOL_TRANSIENT, YES, TRANSIENT, TOOL, SAFE),
     /* It answered, and not what its user needs; that is no fault of the server's. */
     ROW(UNEXPECTED, YES, NEVER, NOBODY, SAFE),
-    ROW(RESULT_MISFIT, YES, NEVER, TOOL, SAFE),
+    ROW(RESULT_MISFIT, YES, NEVER, ANSWER, SAFE),
     /* The gateway's own word: nothing was sent. Another provider of a route may take what its mapping makes of it. */
     ROW(SCHEMA, NO, NEVER, NOBODY, YES),
     ROW(INPUT_REQUIRED, NO, NEVER, SUCCESS, NO),

@@ -41,7 +41,7 @@ void hf_orders_report_deferred(struct hf_call *call, struct hf_attempt *a, enum 
   struct hf_report *pushed = &out->items[out->len - 1].report;
   pushed->deferred = true;
   /* A breaker whose probe this settles has moved on to a new generation by then, and counts it only once. */
-  call->has_deferred = blame == HF_BLAME_TOOL || blame == HF_BLAME_PROVIDER;
+  call->has_deferred = blame != HF_BLAME_NOBODY && blame != HF_BLAME_SUCCESS;
   call->deferred = *pushed;
   call->deferred.deferred = false;
   call->deferred.permit.holds_slot = false;

@@ -397,6 +397,7 @@ static bool is_provider_trouble(struct hf_provider *p, const struct hf_provider_
   case HF_BLAME_PROVIDER:
     return true;
   case HF_BLAME_SUCCESS:
+  case HF_BLAME_ANSWER:
     p->failing = NULL;
     p->several_failing = false;
     return false;
@@ -418,7 +419,7 @@ static bool record_provider(struct hf_provider *p, const struct hf_provider_tool
   enum hf_verdict verdict = HF_VERDICT_NEUTRAL;
   if (is_provider_trouble(p, tool, report->blame))
     verdict = HF_VERDICT_FAILURE;
-  else if (report->blame == HF_BLAME_SUCCESS)
+  else if (report->blame == HF_BLAME_SUCCESS || report->blame == HF_BLAME_ANSWER)
     verdict = HF_VERDICT_SUCCESS;
   return hf_breaker_record(&p->breaker, permit->provider_generation, verdict, at_least, p->now,
                            hf_jitter_next(&p->random));

@@ -27,6 +27,7 @@ enum hf_verdict hf_provider_tool_verdict(const struct hf_provider_tool *tool, co
   hf_time slow = tool->breaker.options.slow;
   switch (report->blame) {
   case HF_BLAME_TOOL:
+  case HF_BLAME_ANSWER:
     return HF_VERDICT_FAILURE;
   case HF_BLAME_SUCCESS:
     return slow > 0 && report->latency > slow ? HF_VERDICT_FAILURE : HF_VERDICT_SUCCESS;

@@ -106,7 +106,7 @@ static const struct row table[] = {
     {"isError that matches", E(TOOL_ERROR, .handed_over = true, .matches_transient = true), HF_FAULT_TOOL_TRANSIENT,
      HF_EXECUTED_YES, HF_REPEAT_TRANSIENT, HF_BLAME_TOOL, HF_NEXT_SAFE},
     {"a result that does not fit its schema", E(RESULT_MISFIT, .handed_over = true), HF_FAULT_RESULT_MISFIT,
-     HF_EXECUTED_YES, HF_REPEAT_NEVER, HF_BLAME_TOOL, HF_NEXT_SAFE},
+     HF_EXECUTED_YES, HF_REPEAT_NEVER, HF_BLAME_ANSWER, HF_NEXT_SAFE},
     {"mapped arguments that do not fit", E(MISFIT, .answered = false), HF_FAULT_SCHEMA, HF_EXECUTED_NO, HF_REPEAT_NEVER,
      HF_BLAME_NOBODY, HF_NEXT_YES},
     {"the same, though they were sent", E(MISFIT, .handed_over = true), HF_FAULT_UNKNOWN, HF_EXECUTED_MAYBE,

@@ -303,6 +303,17 @@ static void provider__two_tools_failing_with_no_success_between_count_against_it
   assert_int_equal(tool_state(f, 0), HF_BREAKER_CLOSED);
 }
 
+static void provider__answers_that_are_no_good_are_the_tools_alone(void **state) {
+  struct fixture *f = *state;
+  make_ready(f);
+  for (int i = 0; i < 10; i++)
+    one(f, i % 2, HF_BLAME_ANSWER, 0);
+  assert_int_equal(tool_state(f, 0), HF_BREAKER_OPEN);
+  assert_int_equal(tool_state(f, 1), HF_BREAKER_OPEN);
+  assert_int_equal(view(f).breaker, HF_BREAKER_CLOSED);
+  one(f, 2, HF_BLAME_SUCCESS, 0);
+}
+
 static void provider__a_success_between_clears_it(void **state) {
   struct fixture *f = *state;
   make_ready(f);
@@ -1427,6 +1438,7 @@ int main(void) {
       TEST(provider__connection_faults_open_its_breaker),
       TEST(provider__one_tools_faults_open_only_that_tools_breaker),
       TEST(provider__two_tools_failing_with_no_success_between_count_against_it),
+      TEST(provider__answers_that_are_no_good_are_the_tools_alone),
       TEST(provider__a_success_between_clears_it),
       TEST(provider__the_callers_own_errors_never_open_a_breaker),
       TEST(provider__a_calls_retries_count_once),
