@@ -180,7 +180,7 @@ static const struct hf_option options[] = {
     {SERVER(instance), .path = "instance", .type = HF_OPTION_CHOICE, .value = SAME("shared"),
      .choices = "shared|session",
      .help = "who shares a session or child: all clients, or one per client session; `stdio` and `wrap` start from "
-             "session"},
+             "session. Only with session can a server of the `initialize` era ask back (sampling, elicitation, roots)"},
     {SERVER(stateful), .path = "stateful", .type = HF_OPTION_FLAG, .value = SAME("false"),
      .help = "whether its sessions hold state, so that a lost one is not renewed silently"},
     {SERVER(standby), .path = "standby", .type = HF_OPTION_TEXT,

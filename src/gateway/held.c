@@ -45,6 +45,10 @@ bool hf_held_waits(const struct hf_exchange *exchange) {
   return exchange->held && !exchange->reply;
 }
 
+unsigned hf_held_rounds(const struct hf_exchange *exchange) {
+  return exchange->held ? exchange->held->round : 0;
+}
+
 bool hf_held_has_room(const struct hf_exchange *exchange) {
   const struct hf_held *held = exchange->held;
   return (exchange->reply || held) && hf_question_count(exchange) < HF_QUESTIONS_HELD_MAX &&
@@ -237,9 +241,11 @@ static void attach(struct hf_exchange *exchange, struct hf_exchange *from) {
   hf_timer_stop(client->gateway->loop, &held->timer);
   hf_flight_back(exchange);
   log_held(exchange, "a client that was asked has come back");
-  if (held->landed)
+  /* What one call was asked may be another one's that still waits, where nothing says whose it is. */
+  const bool there = hf_question_take_held(exchange, hf_message_raw(&from->request, HF_FIELD_INPUT_RESPONSES));
+  if (there && held->landed)
     tell_what_was_kept(exchange);
-  else if (hf_question_take_held(exchange, hf_message_raw(&from->request, HF_FIELD_INPUT_RESPONSES)))
+  else if (there)
     go_on(exchange);
   hf_exchange_drop(from);
 }

@@ -22,6 +22,9 @@ int hf_held_identify(struct hf_exchange *exchange, struct hf_fingerprint *ret_ca
 /* May this call ask its client something? */
 bool hf_held_has_room(const struct hf_exchange *exchange);
 
+/* How often its client was asked. */
+unsigned hf_held_rounds(const struct hf_exchange *exchange);
+
 /* There is a question for its client. If the client waits, it is answered with it; if not, it gets it when it comes
  * back. */
 void hf_held_asked(struct hf_exchange *exchange);

@@ -123,21 +123,51 @@ static struct hf_capabilities declared(const struct hf_client *client, const str
                                                       : client->capabilities;
 }
 
-/* Several callers can stand behind one modern client, and which of them is meant must not be guessed. */
+static const struct hf_live *live_of(const struct hf_list *link) {
+  return HF_CONTAINER_OF(link, const struct hf_live, at_instance);
+}
+
+/* Do two requests say the same of who makes them? */
+static bool alike(const struct hf_exchange *a, const struct hf_exchange *b) {
+  return hf_str_equal(hf_message_raw(&a->request, HF_FIELD_META_CLIENT_INFO),
+                      hf_message_raw(&b->request, HF_FIELD_META_CLIENT_INFO)) &&
+         hf_str_equal(a->meta.capabilities, b->meta.capabilities);
+}
+
+/* Several agents can stand behind one stateless client, and which of them is meant must not be guessed. */
 static bool is_anybodys(const struct hf_instance *instance) {
   const struct hf_list *attempts = &instance->attempts;
-  return instance->client && instance->client->stateless && attempts->next != attempts->prev;
+  if (!instance->client || !instance->client->stateless)
+    return false;
+  for (const struct hf_list *it = attempts->next; it != attempts->prev && it != attempts; it = it->next)
+    if (!alike(live_of(it)->exchange, live_of(it->next)->exchange))
+      return true;
+  return false;
+}
+
+/* Servers ask in the order in which they were called, mostly: the oldest of the calls that were asked least and wait
+ * for nothing, so that each of several gets one. */
+static const struct hf_live *oldest_quiet(const struct hf_instance *instance) {
+  const struct hf_live *best = NULL;
+  for (const struct hf_list *it = instance->attempts.next; it != &instance->attempts; it = it->next) {
+    const struct hf_exchange *exchange = live_of(it)->exchange;
+    if (hf_question_count(exchange) == 0 && exchange->reply &&
+        (!best || hf_held_rounds(exchange) < hf_held_rounds(best->exchange)))
+      best = live_of(it);
+  }
+  return best ? best : latest(instance);
 }
 
 void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
   struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
   if (!live && is_anybodys(instance)) {
     refuse(instance, message->id, HF_RPC_INTERNAL_ERROR,
-           HF_STR("several calls are under way, and nothing says which of them asks"));
+           HF_STR("calls of several clients are under way, and nothing says which of them asks"));
     return;
   }
+  const bool guessed = !live;
   if (!live)
-    live = latest(instance);
+    live = instance->client && instance->client->era == HF_ERA_MODERN ? oldest_quiet(instance) : latest(instance);
   if (!client ||
       !hf_capabilities_cover(declared(client, live), message->method, hf_message_raw(message, HF_FIELD_PARAMS))) {
     refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
@@ -146,9 +176,12 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
   const bool modern = live && live->exchange->era == HF_ERA_MODERN;
   const bool room = modern ? hf_held_has_room(live->exchange) : count_open(client) < HF_QUESTIONS_MAX;
   struct hf_question *question = room ? question_new(client, instance, live, message->id) : NULL;
-  if (!question)
+  if (!question) {
     refuse(instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("too many open requests to this client"));
-  else if (modern)
+    return;
+  }
+  question->guessed = guessed;
+  if (modern)
     hold(question, message);
   else
     pass_on(question, message);
@@ -250,14 +283,34 @@ static void tell_void(struct hf_question *question) {
   hf_buf_deinit(&text);
 }
 
+/* Where nothing says whose question it is, another call may wait for its answer. A modern client brings that with the
+ * call that was asked, so there it stays; else it goes over to a call that is still there. */
+static bool outlives(struct hf_question *question, const struct hf_live *over) {
+  if (!over || !question->guessed)
+    return false;
+  if (question->held)
+    return true;
+  const struct hf_live *other = latest(question->instance);
+  if (!other || other->exchange == question->exchange)
+    return false;
+  question->exchange = other->exchange;
+  question->attempt = other->attempt;
+  if (!other->exchange->stepping)
+    tell_pause(other->exchange, other->attempt, HF_CALL_PAUSED);
+  return true;
+}
+
 void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
-    if (question->exchange != exchange || (live && question->attempt != live->attempt))
+    if (question->exchange != exchange || (live && question->attempt != live->attempt) || outlives(question, live))
       continue;
     if (!question->held)
       tell_void(question);
+    if (question->guessed)
+      refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR,
+             HF_STR("the call it was taken to belong to has ended"));
     question_free(question);
   }
 }

@@ -25,6 +25,7 @@ struct hf_question {
   unsigned tag;                 /* likewise */
   struct hf_exchange *exchange; /* whose call it belongs to, or NULL */
   unsigned attempt;             /* of that call, when it was asked */
+  bool guessed;                 /* that it belongs to this call: nothing says so */
   uint64_t id;                  /* towards the client */
   char *server_id;              /* raw, owned; NULL: none */
   char *held;                   /* of a modern client: the request as part of a result, raw, owned; NULL: it went out */

@@ -506,6 +506,37 @@ static void gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back
   bed_close(&bed);
 }
 
+/* Of a child nothing says which call asks: what was taken for one call's may be what another one waits for. */
+static void gateway__a_childs_question_goes_over_to_a_call_that_is_still_there(void **state) {
+  (void)state;
+  struct bed bed = {0};
+  struct fake_reply second;
+  two_servers(&bed.world);
+  bed.world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  client_open(&bed.world, &bed.client, "files", HF_ERA_LEGACY);
+  client_initialize(&bed.world, &bed.client, "{\"elicitation\":{}}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
+  bed_send(&bed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *first = upstream_last(upstream);
+  client_send(&bed.world, &bed.client, &second,
+              "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"charge\"}}");
+  struct hf_attempt_ref *last = upstream_last(upstream);
+  upstream_message(upstream, NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}");
+  upstream_answer(last, "{\"content\":[]}"); /* it was the first one's */
+  assert_int_equal(second.message_count, 1);
+  char text[128];
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"r\":1}}",
+           strtoull(strstr(second.messages[0], "\"id\":") + 5, NULL, 10));
+  client_send(&bed.world, &bed.client, NULL, text);
+  assert_string_equal(upstream->posted[upstream->posted_count - 1],
+                      "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"r\":1}}");
+  upstream_message(upstream, NULL, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"elicitation/create\",\"params\":{}}");
+  upstream_answer(first, "{\"content\":[]}"); /* nobody is left to wait */
+  assert_non_null(strstr(upstream->posted[upstream->posted_count - 1], "\"id\":2,\"error\""));
+  reply_deinit(&second);
+  bed_close(&bed);
+}
+
 static void gateway__a_question_dies_with_its_call(void **state) {
   (void)state;
   struct bed bed = {0};
@@ -1264,6 +1295,7 @@ int main(void) {
       cmocka_unit_test(gateway__speaks_for_the_one_server_at_its_own_endpoint),
       cmocka_unit_test(gateway__instructions_that_just_fit_are_a_whole_string),
       cmocka_unit_test(gateway__a_question_goes_to_the_client_whose_call_caused_it_and_back),
+      cmocka_unit_test(gateway__a_childs_question_goes_over_to_a_call_that_is_still_there),
       cmocka_unit_test(gateway__a_question_dies_with_its_call),
       cmocka_unit_test(gateway__a_person_who_thinks_is_outside_the_deadline),
       cmocka_unit_test(gateway__a_shared_server_cannot_ask_any_client),

@@ -471,20 +471,54 @@ static void held__only_so_many_calls_are_held(void **state) {
   reply_deinit(&reply);
 }
 
-static void held__which_of_several_asks_is_not_guessed(void **state) {
+static void held__which_of_several_clients_asks_is_not_guessed(void **state) {
   (void)state;
   struct bed bed;
   struct fake_reply reply;
   open_world(&bed);
   call(&bed, ALL);
-  send_as(&bed, &bed.client, &reply, "8", "tools/call", "\"name\":\"read\"", ALL);
+  send_as(&bed, &bed.client, &reply, "8", "tools/call", "\"name\":\"read\"", "{\"elicitation\":{}}");
   upstream_message(bed.upstream, NULL, FORM); /* a child: nothing says whose it is */
-  assert_has(last_posted(&bed), "several calls are under way");
+  assert_has(last_posted(&bed), "calls of several clients are under way");
   upstream_message(bed.upstream, bed.ref, FORM); /* on the stream of a call */
   assert_has(bed.reply.answer, "input_required");
   assert_null(reply.answer);
   close_world(&bed);
   reply_deinit(&reply);
+}
+
+/* Of one client each call gets one, and whichever it gets, the answer reaches the call that waits for it. */
+static void held__of_one_client_each_call_gets_one(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply second;
+  open_world(&bed);
+  call(&bed, ALL);
+  struct hf_attempt_ref *first_ref = bed.ref;
+  send_as(&bed, &bed.client, &second, "8", "tools/call", "\"name\":\"read\"", ALL);
+  struct hf_attempt_ref *second_ref = upstream_last(bed.upstream);
+  upstream_handed_over(second_ref);
+  upstream_message(bed.upstream, NULL, SAMPLE); /* the second one's, but who knows */
+  upstream_message(bed.upstream, NULL, FORM);   /* the first one's */
+  assert_has(second.answer, "elicitation/create");
+  assert_has(bed.reply.answer, "sampling/createMessage");
+  note_question(&bed, &bed.reply);
+  come_back(&bed, &bed.reply, "9", "{\"role\":\"assistant\"}");
+  assert_has(last_posted(&bed), "\"id\":5,\"result\":{\"role\":\"assistant\"}");
+  upstream_answer(second_ref, DONE); /* whose client has not come back with the first one's answer yet */
+  cut(second.answer, "\"requestState\":\"", '"', bed.state, sizeof bed.state);
+  cut(second.answer, "\"inputRequests\":{\"", '"', bed.key, sizeof bed.key);
+  reply_deinit(&second);
+  char params[1024];
+  snprintf(params, sizeof params, "\"name\":\"read\",\"requestState\":\"%s\",\"inputResponses\":{\"%s\":" ACCEPT "}",
+           bed.state, bed.key);
+  send_as(&bed, &bed.client, &second, "10", "tools/call", params, ALL);
+  assert_has(last_posted(&bed), "\"id\":\"x1\",\"result\":" ACCEPT);
+  assert_has(second.answer, "\"text\":\"done\"");
+  upstream_answer(first_ref, DONE);
+  assert_has(bed.reply.answer, "\"text\":\"done\"");
+  close_world(&bed);
+  reply_deinit(&second);
 }
 
 static void held__a_prompt_is_held_as_well(void **state) {
@@ -600,7 +634,8 @@ int main(void) {
       cmocka_unit_test(held__the_state_of_another_call_is_refused),
       cmocka_unit_test(held__what_no_call_waits_for_starts_none),
       cmocka_unit_test(held__only_so_many_calls_are_held),
-      cmocka_unit_test(held__which_of_several_asks_is_not_guessed),
+      cmocka_unit_test(held__which_of_several_clients_asks_is_not_guessed),
+      cmocka_unit_test(held__of_one_client_each_call_gets_one),
       cmocka_unit_test(held__a_prompt_is_held_as_well),
       cmocka_unit_test(held__a_client_that_leaves_after_its_answer_cancels),
       cmocka_unit_test(held__a_call_that_goes_on_alone_is_found_again),
