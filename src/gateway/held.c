@@ -318,6 +318,7 @@ bool hf_held_keep(struct hf_exchange *exchange, const struct hf_message *respons
   held->landed = true;
   held->answered = response != NULL;
   exchange->stage = HF_STAGE_HELD;
+  log_held(exchange, "what a call came to is kept for its client");
   return true;
 }
 

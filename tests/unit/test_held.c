@@ -1,3 +1,4 @@
+#include "fake_store.h"
 #include "gateway_world.h"
 
 #include "gateway/held.h"
@@ -310,6 +311,27 @@ static void held__a_client_that_never_comes_back_ends_both_sides(void **state) {
   come_back(&bed, &bed.reply, "8", ACCEPT);
   assert_has(bed.reply.answer, "it comes too late");
   assert_int_equal(bed.upstream->posted_count, 1);
+  close_world(&bed);
+}
+
+/* What may have run is written down when nobody will hear of it, and only then. */
+static void held__a_client_that_never_comes_back_leaves_a_letter(void **state) {
+  (void)state;
+  static struct fake_store store;
+  struct bed bed;
+  open_world(&bed);
+  bed.world.settings->tool_defaults.letters = HF_LETTER_UNSAFE;
+  fake_store_init(&store, &bed.world.loop);
+  hf_gateway_use_store(bed.world.gateway, &store.head);
+  call(&bed, ALL);
+  question(&bed, FORM);
+  note_question(&bed, &bed.reply);
+  assert_int_equal(fake_store_open_intents(&store), 1);
+  assert_int_equal(fake_store_letters(&store), 0);
+  world_run(&bed.world, HF_MS(HF_HELD_MS) + HF_SECONDS(5));
+  assert_int_equal(fake_store_letters(&store), 1);
+  assert_int_equal(fake_store_open_intents(&store), 0);
+  assert_int_equal(bed.world.gateway->calls, 0);
   close_world(&bed);
 }
 
@@ -626,6 +648,7 @@ int main(void) {
       cmocka_unit_test(held__only_so_many_questions_of_one_call),
       cmocka_unit_test(held__only_what_the_request_declared),
       cmocka_unit_test(held__a_client_that_never_comes_back_ends_both_sides),
+      cmocka_unit_test(held__a_client_that_never_comes_back_leaves_a_letter),
       cmocka_unit_test(held__what_a_call_comes_to_meanwhile_is_kept),
       cmocka_unit_test(held__what_was_kept_is_dropped_in_time),
       cmocka_unit_test(held__a_question_dies_with_its_attempt),

@@ -11,6 +11,7 @@ class Client {
     this.name = name;
     this.inbox = new Mailbox(`client ${name}`);
     this.modern = false;
+    this.capabilities = {};
     this.version = '2025-11-25';
   }
 
@@ -29,7 +30,7 @@ class Client {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': MODERN,
       'io.modelcontextprotocol/clientInfo': { name: 'scenario', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/clientCapabilities': this.capabilities,
     };
     return { ...params, _meta: { ..._meta, ...params?._meta } };
   }
@@ -46,6 +47,7 @@ class Client {
   async open(version, capabilities = {}) {
     if (version === 'modern') {
       this.modern = true;
+      this.capabilities = capabilities;
       this.version = MODERN;
       return;
     }
