@@ -1,6 +1,7 @@
 #include "fake_store.h"
 #include "gateway_world.h"
 
+#include "base/alloc.h"
 #include "gateway/held.h"
 #include "gateway/question.h"
 
@@ -636,6 +637,39 @@ static void held__an_id_of_a_call_that_is_held_is_free(void **state) {
   close_world(&bed);
 }
 
+/* Whatever cannot be had: the client is asked, or the server told; and the call ends. */
+static void held__ends_without_memory(void **state) {
+  (void)state;
+  unsigned asked = 0, refused = 0;
+  for (long n = 0; n < 60; n++) {
+    struct bed bed;
+    struct hf_message message;
+    struct hf_refusal refusal;
+    open_world(&bed);
+    call(&bed, ALL);
+    assert_int_equal(hf_message_decode_copy(hf_str_from(FORM), &message, &refusal), 0);
+    hf_alloc_fail_after(n);
+    bed.ref->events->message(bed.ref->ctx, &message);
+    hf_alloc_fail_after(-1);
+    hf_message_deinit(&message);
+    world_run(&bed.world, 0);
+    if (bed.reply.answer) {
+      asked++;
+      assert_int_equal(bed.upstream->posted_count, 0);
+      note_question(&bed, &bed.reply);
+      come_back(&bed, &bed.reply, "8", ACCEPT);
+    } else {
+      refused += bed.upstream->posted_count == 1; /* or there is no memory even for that */
+    }
+    upstream_answer(bed.ref, DONE);
+    assert_has(bed.reply.answer, "\"text\":\"done\"");
+    assert_int_equal(bed.world.gateway->held_count, 0);
+    assert_int_equal(bed.world.gateway->calls, 0);
+    close_world(&bed);
+  }
+  assert_true(asked > 10 && refused > 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(held__the_answer_goes_to_the_call_that_waits),
@@ -664,6 +698,7 @@ int main(void) {
       cmocka_unit_test(held__a_call_that_goes_on_alone_is_found_again),
       cmocka_unit_test(held__a_client_that_ends_takes_its_calls_along),
       cmocka_unit_test(held__an_id_of_a_call_that_is_held_is_free),
+      cmocka_unit_test(held__ends_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
