@@ -241,11 +241,11 @@ static void held__what_is_left_out_is_asked_again(void **state) {
   struct bed bed;
   open_asked(&bed);
   for (int i = 1; i < HF_HELD_ROUNDS_MAX; i++) {
-    strcpy(bed.key, "other");
+    (void)memcpy(bed.key, "other", sizeof "other");
     come_back(&bed, &bed.reply, "8", ACCEPT);
     note_question(&bed, &bed.reply);
   }
-  strcpy(bed.key, "other");
+  (void)memcpy(bed.key, "other", sizeof "other");
   come_back(&bed, &bed.reply, "8", ACCEPT);
   assert_has(last_posted(&bed), "\"id\":\"x1\",\"error\":");
   assert_null(bed.reply.answer);
