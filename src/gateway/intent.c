@@ -7,6 +7,8 @@
 #include "gateway/pipeline.h"
 #include "gateway/trace.h"
 
+enum { SERVERS_MAX = 2048 };
+
 #define COMPLAINT_PAUSE HF_SECONDS(60)
 
 bool hf_intent_has_effects(const struct hf_exchange *exchange) {
@@ -54,6 +56,24 @@ static void on_slow(struct hf_exchange *exchange) {
   hf_pipeline_go_on(exchange);
 }
 
+/* Who may come to run it: any provider of its route, for the order in which they are tried is known to nobody once the
+ * gateway is dead. Without memory for the list: unknown. */
+static struct hf_str servers(struct hf_exchange *exchange) {
+  if (!exchange->route || exchange->target_count < 2)
+    return exchange->target->instance->settings->name;
+  struct hf_buf names;
+  hf_buf_init(&names, SERVERS_MAX);
+  int r = 0;
+  for (size_t i = 0; r == 0 && i < exchange->target_count; i++) {
+    r = hf_buf_append_str(&names, i ? HF_STR(", ") : HF_STR(""));
+    if (r == 0)
+      r = hf_buf_append_str(&names, exchange->targets[i].instance->settings->name);
+  }
+  struct hf_str copy = r == 0 ? hf_arena_copy(&exchange->arena, hf_buf_str(&names)) : (struct hf_str){NULL, 0};
+  hf_buf_deinit(&names);
+  return copy.ptr ? copy : HF_STR("");
+}
+
 enum hf_stage_result hf_intent_before(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
   if (!gateway->store || !hf_intent_has_effects(exchange) || !hf_exchange_identify(exchange))
@@ -62,7 +82,7 @@ enum hf_stage_result hf_intent_before(struct hf_exchange *exchange) {
   struct hf_intent intent = {
       .call = hf_outcome_call_id(exchange, id),
       .principal = hf_exchange_principal(exchange),
-      .server = exchange->target->instance->settings->name,
+      .server = servers(exchange),
       .tool = hf_letter_tool(exchange),
       .route = exchange->route ? exchange->route->name : (struct hf_str){NULL, 0},
       .arguments = hf_exchange_arguments(exchange),

@@ -14,11 +14,11 @@ static const struct hf_route_settings *find_route(const struct hf_gateway *gatew
 }
 
 /* The provider of a route that was tried, if it was only one: it alone can have run. Where a replay went that failed
- * without being written down as a call, the letter does not say. */
+ * without being written down as a call, the letter does not say, and the route may have had others then. */
 static const struct hf_route_provider *tried_provider(const struct hf_gateway *gateway,
                                                       const struct hf_letter *letter) {
   const struct hf_route_settings *route = find_route(gateway, letter);
-  if (!route || (letter->replays > 0 && route->provider_count > 1))
+  if (!route || letter->replays > 0)
     return NULL;
   for (size_t p = 0; p < route->provider_count; p++)
     if (hf_str_equal(route->providers[p].tool.server, letter->providers))

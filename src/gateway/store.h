@@ -30,7 +30,7 @@ struct hf_fingerprint {
 struct hf_intent {
   struct hf_str call; /* its id, unique in the store: the key of the row */
   struct hf_str principal;
-  struct hf_str server;    /* the first provider */
+  struct hf_str server;    /* who may come to run it: "a, b" for a route */
   struct hf_str tool;      /* the name that the client used */
   struct hf_str route;     /* or absent */
   struct hf_str arguments; /* raw */

@@ -20,6 +20,20 @@ static void end_pause(struct sim_ask *ask) {
   ask->questions = 0;
 }
 
+static void set_adrift(struct sim_agent *a) {
+  if (a->adrift++ == 0)
+    a->adrift_at = world_of(a)->now;
+}
+
+static void end_adrift(struct sim_agent *a) {
+  if (--a->adrift == 0)
+    a->adrift_time += world_of(a)->now - a->adrift_at;
+}
+
+static hf_time adrift_time(const struct sim_agent *a) {
+  return a->adrift_time + (a->adrift > 0 ? world_of(a)->now - a->adrift_at : 0);
+}
+
 /* The front has the reply again. */
 static void over(struct sim_ask *ask) {
   struct sim_agent *a = ask->agent;
@@ -29,9 +43,12 @@ static void over(struct sim_ask *ask) {
   if (ask->ledgered)
     ask->sim->deeds.deed[ask->deed].open--;
   sim_timer_stop(ask->sim->world, &ask->cancel);
-  for (unsigned i = 0; i < a->question_count; i++)
-    if (a->questions[i].ask == ask)
-      a->questions[i].ask = NULL;
+  for (unsigned i = 0; i < a->question_count; i++) {
+    if (a->questions[i].ask != ask)
+      continue;
+    a->questions[i].ask = NULL;
+    set_adrift(a);
+  }
 }
 
 static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *pieces) {
@@ -45,7 +62,8 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
     return;
   over(ask);
   sim->answered++;
-  hf_time took = sim->world->now - ask->started - ask->paused;
+  hf_time adrift = adrift_time(ask->agent) - ask->adrift_until;
+  hf_time took = sim->world->now - ask->started - ask->paused - adrift;
   sim_check(sim->check, took <= ask->deadline, "a call outlived its deadline", ask->number);
   if (http_status == HF_STATUS_CANCELLED) {
     sim_check(sim->check, ask->cancelled || sim->drained, "cancelled by nobody", ask->number);
@@ -76,7 +94,9 @@ static void note_question(struct sim_agent *a, struct sim_ask *ask, const char *
     return;
   sim->questions++;
   a->questions[a->question_count++] = (struct sim_question){(unsigned long)id, (unsigned)token, ask};
-  if (ask && ask->questions++ == 0)
+  if (!ask)
+    set_adrift(a);
+  else if (ask->questions++ == 0)
     ask->paused_at = sim->world->now;
   struct sim_world *w = sim->world;
   if (a->patience.node.place == 0)
@@ -85,9 +105,11 @@ static void note_question(struct sim_agent *a, struct sim_ask *ask, const char *
 
 static void forget_question(struct sim_agent *a, unsigned i) {
   struct sim_ask *ask = a->questions[i].ask;
-  if (ask && ask->questions == 1)
+  if (!ask)
+    end_adrift(a);
+  else if (ask->questions == 1)
     end_pause(ask);
-  else if (ask)
+  else
     ask->questions--;
   a->questions[i] = a->questions[--a->question_count];
 }
@@ -181,6 +203,7 @@ static void send_ask(struct sim_agent *a, struct sim_ask *ask, const char *text)
   ask->reply = (struct hf_reply){.ops = &reply_ops};
   ask->open = true;
   ask->started = sim->world->now;
+  ask->adrift_until = adrift_time(ask->agent);
   sim->open++;
   if (ask->ledgered)
     note_call(a, ask);
@@ -491,7 +514,8 @@ void sim_agent_close(struct sim_agent *a) {
     return;
   sim_timer_stop(sim->world, &a->patience);
   struct hf_client *client = a->client;
-  a->question_count = 0;
+  while (a->question_count > 0)
+    forget_question(a, 0);
   for (unsigned i = 0; i < sim->asked; i++) {
     if (!sim->asks[i].open || sim->asks[i].agent != a)
       continue;

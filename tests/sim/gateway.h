@@ -48,7 +48,8 @@ struct sim_ask {
   hf_time deadline;
   hf_time paused; /* while a person was asked, in all */
   hf_time paused_at;
-  unsigned questions; /* open */
+  unsigned questions;   /* open */
+  hf_time adrift_until; /* its agent's time adrift when it began */
   long progress;
   int executed; /* as told: -1 nothing, else enum hf_executed */
 };
@@ -74,6 +75,9 @@ struct sim_agent {
     struct sim_ask *ask;
   } questions[SIM_QUESTIONS_MAX];
   unsigned question_count;
+  unsigned adrift; /* of them, those whose request is over, or never was: they may pause any other one */
+  hf_time adrift_at;
+  hf_time adrift_time; /* in all */
   struct sim_again {
     unsigned deed;
     hf_time at;

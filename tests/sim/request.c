@@ -93,7 +93,7 @@ void sim_attempt_release(struct hf_attempt_ref *ref) {
   if (ref->arrived)
     sim->deeds.deed[ref->run.deed].under_way--;
   else if (counted && sim->options.attempts > 1)
-    sim->asks[ref->number].attempts--;
+    sim->asks[ref->number].attempts -= ref->goes_on ? 0 : 1;
   sim_timer_stop(world_of(ref->server), &ref->timer);
   hf_list_remove(&ref->link);
   free(ref);
@@ -382,6 +382,8 @@ static const struct {
 
 /* A server that had begun may still say that it did not. */
 static void settle_failure(struct hf_attempt_ref *ref) {
+  if (ref->plan.fault == SIM_INPUT_REQUIRED)
+    return input_required(ref); /* what asks has not begun: the request that brings the state goes on with it */
   if (sim_world_chance(world_of(ref->server), 10)) {
     execute(ref);
     if (!say_progress(ref))
@@ -391,8 +393,6 @@ static void settle_failure(struct hf_attempt_ref *ref) {
     return answer_error(ref, "failed");
   if (ref->plan.fault == SIM_TOOL_TRANSIENT)
     return answer_error(ref, "try again");
-  if (ref->plan.fault == SIM_INPUT_REQUIRED)
-    return input_required(ref);
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
     if (failures[i].fault != ref->plan.fault)
       continue;

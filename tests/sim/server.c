@@ -223,7 +223,8 @@ static void note_attempt(struct sim_server *s, struct hf_attempt_ref *ref, const
   if (ref->number < 0)
     return;
   struct sim_ask *ask = &sim->asks[ref->number];
-  ask->attempts++;
+  ref->goes_on = strstr(text, "\"requestState\"") != NULL;
+  ask->attempts += ref->goes_on ? 0 : 1;
   sim_check(sim->check, is_wanted(ask), "a request was sent of a call that is over", ask->number);
   sim_check(sim->check, ask->attempts <= ask->most, "more attempts than allowed", ask->number);
 }

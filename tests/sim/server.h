@@ -26,6 +26,7 @@ struct hf_attempt_ref {
   unsigned stage;
   unsigned token; /* of the question it has open */
   bool new_session;
+  bool goes_on; /* a further round of an attempt, with the state of the one before */
   bool executed;
   bool muted; /* given up */
 };
