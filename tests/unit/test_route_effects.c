@@ -256,7 +256,30 @@ static void route_effects__a_replay_elsewhere_is_not_disproved_where_the_first_c
   assert_null(sent_to(&s, "west"));
   assert_string_equal(end, "{\"total\":1,\"replayed\":0,\"ran\":0,\"failed\":0,\"refused\":1,\"left\":0}");
   hf_replay_free(second);
+  turn_round(&s, 0);
+  s.routes[0].provider_count = 1; /* a reload has left west alone, which never had the call of the replay */
+  struct hf_replay *third = replay(&s, &(struct hf_replay_options){.concurrency = 1, .reconcile = true}, end);
+  assert_null(sent_to(&s, "west"));
+  assert_string_equal(end, "{\"total\":1,\"replayed\":0,\"ran\":0,\"failed\":0,\"refused\":1,\"left\":0}");
+  hf_replay_free(third);
   reply_deinit(&reply);
+  close_shops(&s);
+}
+
+/* In which order they were tried is known to nobody once the gateway is dead. */
+static void route_effects__an_intent_names_all_who_may_come_to_run_it(void **state) {
+  (void)state;
+  struct shops s;
+  struct fake_reply reply, own;
+  memset(&store, 0, sizeof store);
+  fake_store_init(&store, NULL);
+  open_shops(&s, &store, SERVERS);
+  call(&s, &reply, "pay");
+  assert_string_equal(store.intents[0].server, "east, west");
+  call(&s, &own, "west__order");
+  assert_string_equal(store.intents[1].server, "west");
+  reply_deinit(&reply);
+  reply_deinit(&own);
   close_shops(&s);
 }
 
@@ -319,6 +342,7 @@ int main(void) {
       cmocka_unit_test(route_effects__a_lost_call_is_not_repeated_at_another_provider_under_its_key),
       cmocka_unit_test(route_effects__a_place_that_comes_too_late_goes_back_to_who_gave_it),
       cmocka_unit_test(route_effects__a_replay_elsewhere_is_not_disproved_where_the_first_call_went),
+      cmocka_unit_test(route_effects__an_intent_names_all_who_may_come_to_run_it),
       cmocka_unit_test(route_effects__a_call_without_its_client_is_checked_where_it_was_sent),
       cmocka_unit_test(route_effects__a_drain_ends_checks_with_their_calls),
   };
