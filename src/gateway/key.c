@@ -308,6 +308,8 @@ void hf_key_landed(struct hf_exchange *exchange, const struct hf_message *respon
   if (!exchange->key.ptr || !keyed_target(exchange))
     return;
   struct hf_key_entry *entry = find(exchange);
+  if (entry && !hf_fingerprint_equal(&entry->fingerprint, &exchange->fingerprint))
+    return; /* a key that this call has from a lost one, and that somebody has given to another call meanwhile */
   bool result = response && response->kind == HF_MESSAGE_RESULT && outcome->fault == HF_FAULT_NONE;
   if (result && hf_message_is_pending(response)) {
     open_round(exchange, entry, response);
