@@ -71,8 +71,16 @@ static int write_id(const struct hf_question *question, char text[QUESTION_ID_MA
   return snprintf(text, QUESTION_ID_MAX, "%llu", (unsigned long long)question->id);
 }
 
+/* A guessed question may outlive the attempt that it was taken to belong to, which then is not paused any more. */
+static bool is_in_flight(const struct hf_exchange *exchange, unsigned attempt) {
+  for (size_t i = 0; exchange->stage == HF_STAGE_CALLING && i < HF_LIVE_MAX; i++)
+    if (exchange->live[i].ref && exchange->live[i].attempt == attempt)
+      return true;
+  return false;
+}
+
 static void tell_pause(struct hf_exchange *exchange, unsigned attempt, enum hf_call_event_kind kind) {
-  if (exchange && exchange->stage == HF_STAGE_CALLING)
+  if (exchange && is_in_flight(exchange, attempt))
     hf_pipeline_event(exchange, &(struct hf_call_event){.kind = kind, .attempt = attempt});
 }
 
@@ -356,7 +364,7 @@ bool hf_question_desert(struct hf_exchange *exchange, struct hf_str why) {
     refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR, why);
     struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
     question_free(question);
-    if (exchange->stage == HF_STAGE_CALLING && !hf_pipeline_event(exchange, &event))
+    if (is_in_flight(exchange, event.attempt) && !hf_pipeline_event(exchange, &event))
       return false;
   }
   return true;
@@ -444,7 +452,7 @@ static bool take_each(struct hf_exchange *exchange, const struct hf_json_doc *do
     answer_held(question, hf_json_span(doc, value));
     const struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
     question_free(question);
-    if (exchange->stage == HF_STAGE_CALLING && !hf_pipeline_event(exchange, &event))
+    if (is_in_flight(exchange, event.attempt) && !hf_pipeline_event(exchange, &event))
       return false;
   }
   return true;
