@@ -28,11 +28,16 @@ struct hf_lost_calls *hf_lost_calls_new(void) {
   return calls;
 }
 
+static void lost_free(struct hf_lost *lost) {
+  hf_free(lost->key);
+  hf_free(lost->server);
+  hf_free(lost);
+}
+
 static void forget(struct hf_lost_calls *calls, struct hf_lost *lost) {
   (void)hf_map_remove(&calls->by_fingerprint, hf_fingerprint_key(&lost->fingerprint));
   hf_list_remove(&lost->link);
-  hf_free(lost->key);
-  hf_free(lost);
+  lost_free(lost);
 }
 
 void hf_lost_calls_free(struct hf_lost_calls *calls) {
@@ -53,7 +58,8 @@ static void forget_old(struct hf_lost_calls *calls, hf_time now) {
   }
 }
 
-static void note(struct hf_gateway *gateway, const struct hf_lost *what, struct hf_str letter, struct hf_str key) {
+static void note(struct hf_gateway *gateway, const struct hf_lost *what, struct hf_str letter, struct hf_str key,
+                 struct hf_str server) {
   struct hf_lost_calls *calls = gateway->lost;
   struct hf_lost *old = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&what->fingerprint));
   if (old)
@@ -68,9 +74,9 @@ static void note(struct hf_gateway *gateway, const struct hf_lost *what, struct 
   lost->told_at = HF_TIME_NEVER;
   memcpy(lost->letter, letter.ptr ? letter.ptr : "", letter.len < sizeof lost->letter ? letter.len : 0);
   lost->key = key.len ? hf_strndup(key.ptr, key.len) : NULL;
+  lost->server = server.len ? hf_strndup(server.ptr, server.len) : NULL;
   if ((key.len && !lost->key) || hf_map_put(&calls->by_fingerprint, hf_fingerprint_key(&lost->fingerprint), lost) < 0) {
-    hf_free(lost->key);
-    hf_free(lost);
+    lost_free(lost);
     return;
   }
   hf_list_push_back(&calls->order, &lost->link);
@@ -86,7 +92,7 @@ void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *lette
   if (known && known->by_death && strcmp(known->call, lost.call) == 0 &&
       hf_str_equal(letter->id, hf_str_from(known->letter)))
     return;
-  note(gateway, &lost, letter->id, letter->key);
+  note(gateway, &lost, letter->id, letter->key, letter->providers);
 }
 
 /* A lost call has been repeated under its key: who calls next means it anew. */
@@ -108,7 +114,9 @@ void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *respo
       !exchange->has_fingerprint)
     return;
   struct hf_lost lost = {.fingerprint = exchange->fingerprint, .key_first_ms = exchange->key_first_ms};
-  note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key);
+  const struct hf_str server = exchange->target->instance->settings->name;
+  note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key,
+       exchange->target_count == 1 ? server : (struct hf_str){NULL, 0});
 }
 
 /* Who calls after somebody was told knows of it. */
@@ -133,17 +141,25 @@ static bool is_new(const struct hf_exchange *exchange) {
   return !exchange->request.at[HF_FIELD_REQUEST_STATE] && !exchange->request.at[HF_FIELD_INPUT_RESPONSES];
 }
 
-/* The server that knows its key does not run it twice; another provider of its route would. */
+/* The server that knows its key does not run it twice; another provider of its route would, and a reload may have left
+ * only another one. */
+static bool is_same_server(const struct hf_exchange *exchange, const struct hf_lost *lost) {
+  if (!exchange->route)
+    return true;
+  return exchange->route->provider_count == 1 && lost->server &&
+         hf_str_equal(hf_str_from(lost->server), exchange->target->instance->settings->name);
+}
+
 static bool is_repeated_safely(const struct hf_exchange *exchange, const struct hf_lost *lost) {
-  bool one_server = !exchange->route || exchange->route->provider_count == 1;
-  return one_server && lost->key && exchange->key.ptr && hf_str_equal(exchange->key, hf_str_from(lost->key));
+  return is_same_server(exchange, lost) && lost->key && exchange->key.ptr &&
+         hf_str_equal(exchange->key, hf_str_from(lost->key));
 }
 
 /* The next call can go under its key, if this one has another only because it began before that was known. */
 static bool can_be_repeated(const struct hf_exchange *exchange, const struct hf_lost *lost) {
-  bool one_server = !exchange->route || exchange->route->provider_count == 1;
   int64_t until = lost->key_first_ms + exchange->target->tool->key.ttl / HF_MS(1);
-  return one_server && lost->key && exchange->key.ptr && until > exchange->client->gateway->loop->wall_ms;
+  return is_same_server(exchange, lost) && lost->key && exchange->key.ptr &&
+         until > exchange->client->gateway->loop->wall_ms;
 }
 
 enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange) {

@@ -24,7 +24,8 @@ struct hf_lost {
   bool by_death;   /* a gateway died with it; else its client went away */
   char call[HF_CALL_ID_MAX];
   char letter[HF_LETTER_ID_MAX];
-  char *key; /* idempotency key, owned, or NULL */
+  char *key;    /* idempotency key, owned, or NULL */
+  char *server; /* of a route: who can have run it, owned; several are told apart from one by their comma */
   int64_t key_first_ms;
 };
 
