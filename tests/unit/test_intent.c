@@ -201,6 +201,29 @@ static void intent__a_lost_call_with_a_key_is_repeated_under_it(void **state) {
   shop_close(&shop);
 }
 
+static void intent__a_result_is_not_recorded_under_a_key_that_another_call_was_given(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply repeat, other, again;
+  char lost[64], given[160];
+  die_with("order", "{\"n\":1}", "", lost);
+  inherit(&shop);
+  shop_call(&shop, &shop.ann, &repeat, "order", "{\"n\":1}", "");
+  struct hf_attempt_ref *first = upstream_last(shop.upstream);
+  (void)snprintf(given, sizeof given, ",\"dev.holdfast/call\":{\"idempotencyKey\":\"%s\"}", lost);
+  shop_call(&shop, &shop.ann, &other, "order", "{\"n\":2}", given);
+  upstream_answer(first, SHOP_OK("one"));
+  world_run(&shop.world, 0);
+  shop_call(&shop, &shop.ann, &again, "order", "{\"n\":2}", given);
+  assert_null(again.answer); /* it is under way, or sent anew, and not answered with the other's result */
+  client_abandon(&shop.ann, &other);
+  client_abandon(&shop.ann, &again);
+  reply_deinit(&repeat);
+  reply_deinit(&other);
+  reply_deinit(&again);
+  shop_close(&shop);
+}
+
 /* While this gateway runs another one died, which the store tells with the answer to an equal call's intent. */
 static void tell_left(struct shop *shop, const char *call, const char *key) {
   const struct hf_letter letter = {
@@ -404,6 +427,7 @@ int main(void) {
       cmocka_unit_test(intent__of_a_call_that_was_taken_back_is_settled),
       cmocka_unit_test(intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost),
       cmocka_unit_test(intent__a_lost_call_with_a_key_is_repeated_under_it),
+      cmocka_unit_test(intent__a_result_is_not_recorded_under_a_key_that_another_call_was_given),
       cmocka_unit_test(intent__what_is_found_while_it_is_written_keeps_it_from_being_sent),
       cmocka_unit_test(intent__what_is_found_while_it_is_written_is_repeated_under_its_key),
       cmocka_unit_test(intent__a_key_that_the_server_has_forgotten_repeats_nothing),
