@@ -5,7 +5,7 @@
 #include "cli/terminal.h"
 
 #include "daemon/quantity.h"
-#include "gateway/replay.h"
+#include "gateway/letter/replay.h"
 
 #include <stdio.h>
 #include <string.h>

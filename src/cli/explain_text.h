@@ -4,7 +4,7 @@
 
 #include "json/value.h"
 
-/* Prints an array of steps (gateway/trace.h), a line each. Returns how many. */
+/* Prints an array of steps (gateway/observe/trace.h), a line each. Returns how many. */
 size_t hf_explain_print_steps(const struct hf_json_doc *doc, uint32_t steps);
 
 /* The same of raw JSON. */

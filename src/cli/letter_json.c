@@ -1,7 +1,7 @@
 #include "cli/letter_json.h"
 
 #include "base/hex.h"
-#include "gateway/redact.h"
+#include "gateway/letter/redact.h"
 #include "policy/classify.h"
 
 #include <stddef.h>

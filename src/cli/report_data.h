@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "gateway/counts.h"
+#include "gateway/observe/counts.h"
 #include "store/database.h"
 
 enum {

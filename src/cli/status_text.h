@@ -4,7 +4,8 @@
 
 #include "json/value.h"
 
-/* Prints a status (gateway/report.c). Returns HF_EXIT_GOOD, or HF_EXIT_FAILED if a server that should work doesn't. */
+/* Prints a status (gateway/observe/report.c). Returns HF_EXIT_GOOD, or HF_EXIT_FAILED if a server that should work
+ * doesn't. */
 int hf_status_print(const struct hf_json_doc *doc, uint32_t status);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "daemon/console_replay.h"
-#include "gateway/trace.h"
+#include "gateway/observe/trace.h"
 #include "mcp/compose.h"
 #include "json/value.h"
 #include "json/write.h"

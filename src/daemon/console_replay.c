@@ -1,7 +1,7 @@
 #include "daemon/console_replay.h"
 
 #include "base/alloc.h"
-#include "gateway/replay.h"
+#include "gateway/letter/replay.h"
 
 struct hf_console_replay {
   struct hf_list link;

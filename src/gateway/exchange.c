@@ -1,12 +1,12 @@
 #include "gateway/exchange.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/subscription.h"
 #include "gateway/fingerprint.h"
-#include "gateway/held.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
-#include "gateway/question.h"
-#include "gateway/subscription.h"
+#include "gateway/question/held.h"
+#include "gateway/question/question.h"
 #include "mcp/compose.h"
 
 enum { EXCHANGE_ARENA_MAX = HF_MESSAGE_BYTES_MAX, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };

@@ -1,14 +1,14 @@
 #include "gateway/gateway.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/route.h"
+#include "gateway/catalog/subscription.h"
 #include "gateway/exchange.h"
-#include "gateway/flight.h"
-#include "gateway/key.h"
-#include "gateway/lost.h"
-#include "gateway/page.h"
-#include "gateway/route.h"
+#include "gateway/question/page.h"
 #include "gateway/session.h"
-#include "gateway/subscription.h"
+#include "gateway/stage/flight.h"
+#include "gateway/stage/key.h"
+#include "gateway/stage/lost.h"
 
 enum { ROUTES_KEPT_MAX = 4096, ROUTE_FITS_MAX = 4096 };
 

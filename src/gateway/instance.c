@@ -1,16 +1,16 @@
 #include "gateway/instance.h"
 
 #include "base/alloc.h"
-#include "gateway/catalog.h"
+#include "gateway/catalog/catalog.h"
+#include "gateway/catalog/route.h"
+#include "gateway/catalog/subscription.h"
 #include "gateway/exchange.h"
 #include "gateway/gateway.h"
 #include "gateway/live.h"
 #include "gateway/own_request.h"
 #include "gateway/pipeline.h"
-#include "gateway/question.h"
-#include "gateway/route.h"
+#include "gateway/question/question.h"
 #include "gateway/session.h"
-#include "gateway/subscription.h"
 #include "mcp/log_level.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef HF_GATEWAY_INSTANCE_H
 #define HF_GATEWAY_INSTANCE_H
 
-#include "gateway/capabilities.h"
-#include "gateway/listing.h"
+#include "gateway/catalog/capabilities.h"
+#include "gateway/catalog/listing.h"
 #include "gateway/loop.h"
 #include "gateway/settings.h"
 #include "gateway/upstream.h"

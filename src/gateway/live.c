@@ -1,14 +1,14 @@
 #include "gateway/live.h"
 
-#include "gateway/advice.h"
-#include "gateway/catalog.h"
-#include "gateway/flight.h"
-#include "gateway/key_place.h"
+#include "gateway/catalog/catalog.h"
+#include "gateway/correct/advice.h"
 #include "gateway/pipeline.h"
-#include "gateway/question.h"
+#include "gateway/question/question.h"
+#include "gateway/question/round.h"
 #include "gateway/relay.h"
 #include "gateway/result.h"
-#include "gateway/round.h"
+#include "gateway/stage/flight.h"
+#include "gateway/stage/key_place.h"
 #include "json/template.h"
 
 #include <assert.h>

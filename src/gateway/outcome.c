@@ -1,12 +1,12 @@
 #include "gateway/outcome.h"
 
 #include "base/tokens.h"
-#include "gateway/catalog.h"
-#include "gateway/degrade.h"
+#include "gateway/catalog/catalog.h"
 #include "gateway/gateway.h"
+#include "gateway/observe/trace.h"
 #include "gateway/relay.h"
-#include "gateway/repaired.h"
-#include "gateway/trace.h"
+#include "gateway/stage/degrade.h"
+#include "gateway/stage/repaired.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 

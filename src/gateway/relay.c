@@ -1,9 +1,9 @@
 #include "gateway/relay.h"
 
 #include "base/alloc.h"
-#include "gateway/ask.h"
-#include "gateway/key_place.h"
-#include "gateway/round.h"
+#include "gateway/correct/ask.h"
+#include "gateway/question/round.h"
+#include "gateway/stage/key_place.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 #include "mcp/rewrite.h"

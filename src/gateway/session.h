@@ -6,10 +6,10 @@
 #ifndef HF_GATEWAY_SESSION_H
 #define HF_GATEWAY_SESSION_H
 
-#include "gateway/capabilities.h"
+#include "gateway/catalog/capabilities.h"
+#include "gateway/catalog/listing.h"
 #include "gateway/client.h"
 #include "gateway/gateway.h"
-#include "gateway/listing.h"
 
 struct hf_client {
   struct hf_list link; /* in the gateway's list */

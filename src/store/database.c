@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "gateway/redact.h"
+#include "gateway/letter/redact.h"
 #include "store/database_state.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* Whatever a server answered: amended, its content is what it was, byte for byte, with our words before or behind it,
  * and all other members are as they were. What could be read in two ways is refused. The first byte says what is added.
  */
-#include "gateway/amend.h"
+#include "gateway/correct/amend.h"
 #include "require.h"
 #include "json/value.h"
 

@@ -1,6 +1,6 @@
 /* Whatever a server once answered: marked, it is an object with one marker that is ours, one `content` whose first item
  * is our text, and all of its other members as they were. What cannot be marked so is refused. */
-#include "gateway/degrade.h"
+#include "gateway/stage/degrade.h"
 #include "require.h"
 #include "json/pointer.h"
 

@@ -1,8 +1,8 @@
 /* Whatever strangers put into a tool's name, its schema, arguments and errors: between the two markers, each of which
  * is there once, is one line of JSON that means the same, in which no marker can be spelt. And a state that was not
  * signed is never taken for one that was. */
-#include "gateway/prompt.h"
-#include "gateway/signed_state.h"
+#include "gateway/correct/prompt.h"
+#include "gateway/question/signed_state.h"
 #include "require.h"
 #include "json/canonical.h"
 #include "json/value.h"

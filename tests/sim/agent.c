@@ -1,6 +1,6 @@
 #include "gateway.h"
 
-#include "gateway/intent.h"
+#include "gateway/stage/intent.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "deed.h"
 
 #include "gateway.h"
-#include "gateway/lost.h"
+#include "gateway/stage/lost.h"
 
 #include <stdlib.h>
 #include <string.h>

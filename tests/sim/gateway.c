@@ -1,7 +1,7 @@
 #include "gateway.h"
 
 #include "base/alloc.h"
-#include "gateway/flight.h"
+#include "gateway/stage/flight.h"
 
 #include <stdlib.h>
 #include <string.h>

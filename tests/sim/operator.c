@@ -1,6 +1,6 @@
 /* A person who looks after dead letters: replays one or many, mostly with the status check, sometimes by knowing. */
 #include "gateway.h"
-#include "gateway/replay.h"
+#include "gateway/letter/replay.h"
 
 #include <stdlib.h>
 #include <string.h>

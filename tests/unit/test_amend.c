@@ -1,4 +1,4 @@
-#include "gateway/amend.h"
+#include "gateway/correct/amend.h"
 
 #include "base/alloc.h"
 

@@ -1,7 +1,7 @@
 #include "gateway_world.h"
 
 #include "base/alloc.h"
-#include "gateway/near.h"
+#include "gateway/correct/near.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

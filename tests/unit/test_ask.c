@@ -2,10 +2,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "gateway/ask.h"
+#include "gateway/correct/ask.h"
 #include "gateway/model.h"
-#include "gateway/signed_state.h"
-#include "gateway/trace.h"
+#include "gateway/observe/trace.h"
+#include "gateway/question/signed_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "gateway/cache.h"
+#include "gateway/stage/cache.h"
 
 #include "base/alloc.h"
 #include "gateway/fingerprint.h"

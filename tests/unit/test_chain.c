@@ -1,7 +1,7 @@
 /* The levels of a call as the gateway performs them: routes and standbys, status checks, hedges, letters. */
 #include "gateway_world.h"
 
-#include "gateway/route.h"
+#include "gateway/catalog/route.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

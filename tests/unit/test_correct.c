@@ -1,9 +1,9 @@
 #include "shop.h"
 
 #include "base/alloc.h"
-#include "gateway/advice.h"
-#include "gateway/correct.h"
-#include "gateway/others.h"
+#include "gateway/correct/advice.h"
+#include "gateway/correct/correct.h"
+#include "gateway/correct/others.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "gateway/correct_text.h"
+#include "gateway/correct/correct_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

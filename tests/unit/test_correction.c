@@ -1,4 +1,4 @@
-#include "gateway/correction.h"
+#include "gateway/correct/correction.h"
 
 #include "base/alloc.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/degrade.h"
+#include "gateway/stage/degrade.h"
 
 #include "base/alloc.h"
 #include "json/pointer.h"

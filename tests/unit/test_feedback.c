@@ -1,6 +1,6 @@
 #include "base/tokens.h"
-#include "gateway/example.h"
-#include "gateway/feedback.h"
+#include "gateway/correct/example.h"
+#include "gateway/correct/feedback.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

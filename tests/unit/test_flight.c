@@ -1,7 +1,7 @@
 #include "shop.h"
 
 #include "base/alloc.h"
-#include "gateway/flight.h"
+#include "gateway/stage/flight.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

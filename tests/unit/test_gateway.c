@@ -1,7 +1,7 @@
 #include "gateway_world.h"
 
 #include "base/alloc.h"
-#include "gateway/subscription.h"
+#include "gateway/catalog/subscription.h"
 #include "json/value.h"
 
 #include <setjmp.h>

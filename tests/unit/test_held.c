@@ -2,8 +2,8 @@
 #include "gateway_world.h"
 
 #include "base/alloc.h"
-#include "gateway/held.h"
-#include "gateway/question.h"
+#include "gateway/question/held.h"
+#include "gateway/question/question.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

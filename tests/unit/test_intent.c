@@ -1,7 +1,7 @@
 #include "shop.h"
 
-#include "gateway/intent.h"
-#include "gateway/lost.h"
+#include "gateway/stage/intent.h"
+#include "gateway/stage/lost.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

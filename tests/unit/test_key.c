@@ -1,9 +1,9 @@
 #include "shop.h"
 
-#include "gateway/key_place.h"
-#include "gateway/key_table.h"
+#include "gateway/observe/trace.h"
 #include "gateway/outcome.h"
-#include "gateway/trace.h"
+#include "gateway/stage/key_place.h"
+#include "gateway/stage/key_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "shop.h"
 
 #include "base/alloc.h"
-#include "gateway/letter.h"
+#include "gateway/letter/letter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/metrics.h"
+#include "gateway/observe/metrics.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "gateway_world.h"
 
-#include "gateway/held.h"
-#include "gateway/page.h"
+#include "gateway/question/held.h"
+#include "gateway/question/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

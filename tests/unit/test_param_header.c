@@ -1,4 +1,4 @@
-#include "gateway/param_header.h"
+#include "gateway/catalog/param_header.h"
 
 #include "base/error.h"
 

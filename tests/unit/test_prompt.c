@@ -1,4 +1,4 @@
-#include "gateway/prompt.h"
+#include "gateway/correct/prompt.h"
 
 #include "base/alloc.h"
 #include "json/value.h"

@@ -1,4 +1,4 @@
-#include "gateway/redact.h"
+#include "gateway/letter/redact.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

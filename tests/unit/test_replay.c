@@ -1,8 +1,8 @@
 #include "shop.h"
 
 #include "base/alloc.h"
-#include "gateway/replay.h"
-#include "gateway/replay_answer.h"
+#include "gateway/letter/replay.h"
+#include "gateway/letter/replay_answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

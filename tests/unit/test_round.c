@@ -1,6 +1,6 @@
 #include "gateway_world.h"
 
-#include "gateway/round.h"
+#include "gateway/question/round.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "fake_store.h"
 #include "gateway_world.h"
 
-#include "gateway/replay.h"
+#include "gateway/letter/replay.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "gateway/sampling.h"
+#include "gateway/correct/sampling.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

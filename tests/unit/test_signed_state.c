@@ -1,4 +1,4 @@
-#include "gateway/signed_state.h"
+#include "gateway/question/signed_state.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-#include "gateway/tally.h"
+#include "gateway/observe/tally.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "gateway/gateway.h"
-#include "gateway/trace.h"
+#include "gateway/observe/trace.h"
 
 #include <string.h>
 

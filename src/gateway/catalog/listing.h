@@ -1,0 +1,92 @@
+/* One list of one upstream: its tools, prompts, resources or resource templates.
+ *
+ * It is loaded page by page and kept until the server announces a change or its time is up; while it is loaded anew,
+ * and when that fails, the old one stays. A cursor that does not advance, too many pages and too many items end a list,
+ * with what was read; an item that cannot be read is left out alone. Items keep their own bytes. */
+#ifndef HF_GATEWAY_CATALOG_LISTING_H
+#define HF_GATEWAY_CATALOG_LISTING_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "gateway/catalog/param_header.h"
+#include "gateway/loop.h"
+#include "gateway/upstream.h"
+#include "gateway/validator.h"
+#include "policy/classify.h"
+
+enum hf_list_kind { HF_LIST_TOOLS, HF_LIST_PROMPTS, HF_LIST_RESOURCES, HF_LIST_TEMPLATES, HF_LIST_COUNT };
+
+enum { HF_LIST_PAGES_MAX = 1000, HF_LIST_ITEMS_MAX = 10000, HF_LIST_BYTES_MAX = 64 << 20 };
+
+enum hf_schema_side { HF_SCHEMA_INPUT, HF_SCHEMA_OUTPUT, HF_SCHEMA_SIDES };
+
+struct hf_item {
+  struct hf_str key;        /* its name or URI, unescaped */
+  struct hf_str raw;        /* the whole object */
+  struct hf_str raw_key;    /* within `raw`: the value of the key, with its quotes */
+  enum hf_safety annotated; /* of a tool: what its annotations say */
+  struct hf_str schema;     /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
+  struct hf_str output_schema;
+  struct hf_compiled *compiled;    /* of a tool: both, by enum hf_schema_side */
+  struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
+};
+
+struct hf_items {
+  struct hf_arena arena;
+  struct hf_item *item;
+  size_t count;
+  size_t cap;
+  struct hf_map by_key; /* to index plus one, as a pointer */
+  uint64_t digest;      /* of the items in their order */
+};
+
+enum hf_listing_state {
+  HF_LISTING_NONE,   /* not loaded yet */
+  HF_LISTING_KNOWN,  /* items are good, if perhaps stale */
+  HF_LISTING_ABSENT, /* the server has no such list */
+  HF_LISTING_FAILED, /* could not be loaded, and never was */
+};
+
+struct hf_instance;
+
+struct hf_listing {
+  struct hf_instance *instance;
+  enum hf_list_kind kind;
+  enum hf_listing_state state;
+  struct hf_items items;
+  hf_time tried_at; /* when the last loading ended, well or not */
+  hf_time fresh_until;
+
+  /* While it is being loaded. */
+  bool loading;
+  bool again; /* a change was announced meanwhile */
+  struct hf_items next;
+  unsigned pages;
+  struct hf_str cursor; /* raw, of the page under way; owned by `next.arena` */
+  struct hf_attempt_ref *ref;
+  struct hf_timer timer;
+  int64_t ttl_ms; /* from the answer; negative if none */
+};
+
+int hf_listing_init(struct hf_listing *listing, struct hf_instance *instance, enum hf_list_kind kind);
+void hf_listing_deinit(struct hf_listing *listing);
+
+/* Starts loading; the instance is READY. While it loads, remembers that it must be loaded again. */
+void hf_listing_load(struct hf_listing *listing);
+
+/* The server has no such list. */
+void hf_listing_set_absent(struct hf_listing *listing);
+
+/* NULL if it is not in the list. */
+const struct hf_item *hf_listing_find(const struct hf_listing *listing, struct hf_str key);
+
+/* The schema of a tool of the list, compiled; NULL if it has none, or none that can be used, which is logged once. Good
+ * as long as the item is. */
+const struct hf_schema *hf_listing_schema(const struct hf_listing *listing, const struct hf_item *item,
+                                          enum hf_schema_side side);
+
+/* The method that lists this kind, and the notification that announces a change of it. */
+enum hf_method hf_list_method(enum hf_list_kind kind);
+enum hf_method hf_list_changed_method(enum hf_list_kind kind);
+
+#endif
