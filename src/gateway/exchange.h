@@ -29,8 +29,10 @@ enum { HF_EXCHANGE_EVENTS_MAX = 6, HF_LIVE_MAX = 2 };
 
 struct hf_exchange;
 struct hf_ask;
+struct hf_follow;
 struct hf_held;
 struct hf_round;
+struct hf_task;
 
 /* One provider that can answer a call, once it is known. In the exchange's arena. */
 struct hf_target_tool {
@@ -135,6 +137,9 @@ struct hf_exchange {
   struct hf_message kept;       /* holds it over turns of the loop */
   struct hf_round *round;       /* of questions of a modern server; in the arena; NULL: it asked nothing */
   struct hf_held *held;         /* open for a client that is asked; in the arena; NULL: it never was */
+  struct hf_task *task;         /* that its answer goes to; NULL: to its client */
+  struct hf_follow *follow;     /* of a task at its server; in the arena; NULL: there is none */
+  struct hf_str server_task;    /* the id of one that an earlier gateway was told; in the arena; absent: it is sent */
   unsigned pages;               /* how often its caller opened pages for it; then its state is not for the server */
   struct hf_str unasked;        /* why its client was not asked, or did not answer; in the arena; absent: neither */
   struct hf_check_call *check;  /* a status check under way */

@@ -1,4 +1,5 @@
-/* The seam between the gateway and what outlives it: dead letters, intents, keys with their results, cached answers.
+/* The seam between the gateway and what outlives it: dead letters, intents, keys with their results, cached answers,
+ * tasks.
  *
  * A store has its own thread behind a bounded queue. Nothing here blocks; what is asked for is copied; answers come on
  * the loop, in the order of the questions (refusals by a full queue come sooner). Several gateways share one store:
@@ -123,6 +124,38 @@ struct hf_cached {
   int64_t expires_ms;
 };
 
+enum hf_task_status {
+  HF_TASK_WORKING,
+  HF_TASK_INPUT_REQUIRED,
+  HF_TASK_COMPLETED, /* it has a result, an error of the tool's own included */
+  HF_TASK_FAILED,    /* it has an error */
+  HF_TASK_CANCELLED,
+  HF_TASK_STATUS_COUNT
+};
+
+/* "working", …, as both protocols have it. */
+const char *hf_task_status_name(enum hf_task_status status);
+
+enum { HF_TASK_ID_MAX = 64, HF_SERVER_TASK_ID_MAX = 1024 };
+
+/* A call whose answer its caller fetches by an id. Absent texts have no pointer. */
+struct hf_stored_task {
+  struct hf_str id; /* the gateway's, unguessable: the key of the row */
+  struct hf_str principal;
+  struct hf_str endpoint;    /* "" for all servers */
+  struct hf_str call;        /* its id, which is that of its intent, too */
+  struct hf_str tool;        /* the name that the client used */
+  struct hf_str server;      /* where the server's own task is, by its name in the configuration; or absent */
+  struct hf_str server_task; /* what that server calls it, or absent: the gateway runs it */
+  enum hf_task_status status;
+  struct hf_str message; /* about the status, for people; or absent */
+  struct hf_str result;  /* raw: of COMPLETED its result, of FAILED its JSON-RPC error object; else absent */
+  int64_t created_ms;
+  int64_t updated_ms;
+  int64_t expires_ms; /* it is forgotten then */
+  bool elsewhere;     /* as read: its owner is another gateway, which lives */
+};
+
 struct hf_store_stats {
   uint64_t depth[HF_LETTER_STATUS_COUNT];
   uint64_t waiting[HF_FAULT_COUNT + 1]; /* of those that are dead, by fault; the last: whose gateway died, and others */
@@ -145,6 +178,7 @@ struct hf_store_wait {
 typedef void hf_letter_fn(void *ctx, const struct hf_letter *letter);
 typedef void hf_keyed_fn(void *ctx, const struct hf_keyed *keyed);
 typedef void hf_cached_fn(void *ctx, const struct hf_cached *cached);
+typedef void hf_stored_task_fn(void *ctx, const struct hf_stored_task *task);
 
 /* Somebody who waits for rows: `row` for each, in several turns of the loop if there are many, then `done`. */
 struct hf_store_query {
@@ -153,6 +187,16 @@ struct hf_store_query {
   void *ctx; /* of `row` */
   void *impl;
   struct hf_store_query *next;
+  int error;
+};
+
+/* Somebody who waits for tasks, likewise; all within one turn of the loop. */
+struct hf_task_query {
+  hf_stored_task_fn *row;
+  void (*done)(struct hf_task_query *query, int error);
+  void *ctx; /* of `row` */
+  void *impl;
+  struct hf_task_query *next;
   int error;
 };
 
@@ -211,6 +255,27 @@ struct hf_store_ops {
   /* What was stored before, once at the start, before any call: keys that have not expired, and cached answers. */
   void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
 
+  /* Writes a task, new or known, as it is now; it is ours from then on. Durably against the death of the process.
+   * Absent members leave what is known as it is. `wait` may be NULL: nobody waits. */
+  void (*keep_task)(struct hf_store *store, const struct hf_stored_task *task, struct hf_store_wait *wait);
+
+  /* Forgets it. Nobody waits. */
+  void (*drop_task)(struct hf_store *store, struct hf_str id);
+
+  /* The one with this id, or none, through `row` (a hf_stored_task_fn) of the query. Only for what is not in memory:
+   * tasks of other gateways, and those that ended before this one was started. */
+  void (*find_task)(struct hf_store *store, struct hf_str id, struct hf_task_query *query);
+
+  /* Those of one principal that have not expired, the oldest first; at most `limit`, of those that are newer than the
+   * one with the id `after`, if that is not absent. */
+  void (*list_tasks)(struct hf_store *store, struct hf_str principal, struct hf_str after, unsigned limit,
+                     struct hf_task_query *query);
+
+  /* What dead owners left unfinished is ours from now on, and is told once at the start, after `load`. Those with a
+   * `server_task` may still be followed there: their intents become ours as they are, and no letter is made of them.
+   * Of all others it is unknown whether they ran; their intents become letters, as ever. */
+  void (*take_tasks)(struct hf_store *store, hf_stored_task_fn *task, void *ctx);
+
   /* Tells of its letters from now on, beginning with those that were recovered when it was opened, or not long before.
    */
   void (*watch)(struct hf_store *store, hf_store_news_fn *news, void *ctx);
@@ -221,6 +286,7 @@ struct hf_store_ops {
   /* The answer is not wanted any more; what was asked for is done all the same. */
   void (*forget)(struct hf_store *store, struct hf_store_wait *wait);
   void (*forget_query)(struct hf_store *store, struct hf_store_query *query);
+  void (*forget_task_query)(struct hf_store *store, struct hf_task_query *query);
 
   /* Ids of calls are unique in the store: a prefix for this owner. */
   struct hf_str (*owner)(const struct hf_store *store);

@@ -32,8 +32,8 @@ static struct disk_store *of(struct hf_store *store) {
   return HF_CONTAINER_OF(store, struct disk_store, head);
 }
 
-static struct hf_task *first(struct hf_list *tasks) {
-  return HF_CONTAINER_OF(tasks->next, struct hf_task, link);
+static struct hf_work *first(struct hf_list *works) {
+  return HF_CONTAINER_OF(works->next, struct hf_work, link);
 }
 
 /* From any thread. */
@@ -59,23 +59,23 @@ static void refuse_query(struct disk_store *store, struct hf_store_query *query,
 }
 
 /* Copies and queues. `waiter` is known from now on. */
-static int ask(struct disk_store *store, enum hf_task_kind kind, const void *subject, void *waiter, void **impl) {
-  struct hf_task *task = hf_task_new(kind, subject);
-  if (!task)
+static int ask(struct disk_store *store, enum hf_work_kind kind, const void *subject, void *waiter, void **impl) {
+  struct hf_work *work = hf_work_new(kind, subject);
+  if (!work)
     return HF_ERR_NOMEM;
-  task->waiter = waiter;
+  work->waiter = waiter;
   if (impl)
-    *impl = task;
-  int r = hf_writer_push(&store->writer, task);
+    *impl = work;
+  int r = hf_writer_push(&store->writer, work);
   if (r < 0) {
-    hf_task_free(task);
+    hf_work_free(work);
     if (impl)
       *impl = NULL;
   }
   return r;
 }
 
-static void ask_wait(struct hf_store *head, enum hf_task_kind kind, const void *subject, struct hf_store_wait *wait) {
+static void ask_wait(struct hf_store *head, enum hf_work_kind kind, const void *subject, struct hf_store_wait *wait) {
   struct disk_store *store = of(head);
   wait->impl = NULL;
   int r = ask(store, kind, subject, wait, &wait->impl);
@@ -84,40 +84,40 @@ static void ask_wait(struct hf_store *head, enum hf_task_kind kind, const void *
 }
 
 static void intend(struct hf_store *head, const struct hf_intent *intent, struct hf_store_wait *wait) {
-  ask_wait(head, HF_TASK_INTEND, intent, wait);
+  ask_wait(head, HF_WORK_INTEND, intent, wait);
 }
 
 /* Without memory the intent stays, and is a letter one day: wrong on the safe side. */
 static void settle(struct hf_store *head, struct hf_str call) {
-  (void)ask(of(head), HF_TASK_SETTLE, &call, NULL, NULL);
+  (void)ask(of(head), HF_WORK_SETTLE, &call, NULL, NULL);
 }
 
 static void bury(struct hf_store *head, const struct hf_letter *letter, struct hf_store_wait *wait) {
-  ask_wait(head, HF_TASK_BURY, letter, wait);
+  ask_wait(head, HF_WORK_BURY, letter, wait);
 }
 
 static void change(struct hf_store *head, const struct hf_letter *letter, struct hf_store_wait *wait) {
-  ask_wait(head, HF_TASK_CHANGE, letter, wait);
+  ask_wait(head, HF_WORK_CHANGE, letter, wait);
 }
 
 static void remember(struct hf_store *head, const struct hf_keyed *keyed, struct hf_store_wait *wait) {
-  ask_wait(head, HF_TASK_REMEMBER, keyed, wait);
+  ask_wait(head, HF_WORK_REMEMBER, keyed, wait);
 }
 
 /* A cache may lose. */
 static void keep(struct hf_store *head, const struct hf_cached *cached) {
-  (void)ask(of(head), HF_TASK_KEEP, cached, NULL, NULL);
+  (void)ask(of(head), HF_WORK_KEEP, cached, NULL, NULL);
 }
 
 /* So may counts, but what is refused can be asked again. */
 static int tally(struct hf_store *head, struct hf_str rows) {
-  return ask(of(head), HF_TASK_TALLY, &rows, NULL, NULL);
+  return ask(of(head), HF_WORK_TALLY, &rows, NULL, NULL);
 }
 
 static void letters(struct hf_store *head, const struct hf_letter_filter *filter, struct hf_store_query *query) {
   struct disk_store *store = of(head);
   query->impl = NULL;
-  int r = ask(store, HF_TASK_FIND, filter, query, &query->impl);
+  int r = ask(store, HF_WORK_FIND, filter, query, &query->impl);
   if (r < 0)
     refuse_query(store, query, r);
 }
@@ -139,9 +139,9 @@ static void stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
 
 static void forget(struct hf_store *head, struct hf_store_wait *wait) {
   struct disk_store *store = of(head);
-  struct hf_task *task = wait->impl;
-  if (task) {
-    task->waiter = wait->impl = NULL;
+  struct hf_work *work = wait->impl;
+  if (work) {
+    work->waiter = wait->impl = NULL;
     return;
   }
   struct hf_store_wait **at = &store->refused.waits;
@@ -156,9 +156,9 @@ static void forget(struct hf_store *head, struct hf_store_wait *wait) {
 
 static void forget_query(struct hf_store *head, struct hf_store_query *query) {
   struct disk_store *store = of(head);
-  struct hf_task *task = query->impl;
-  if (task) {
-    task->waiter = query->impl = NULL;
+  struct hf_work *work = query->impl;
+  if (work) {
+    work->waiter = query->impl = NULL;
     return;
   }
   struct hf_store_query **at = &store->refused.queries;
@@ -175,8 +175,22 @@ static struct hf_str owner(const struct hf_store *head) {
   return hf_database_owner(HF_CONTAINER_OF(head, const struct disk_store, head)->writer.database);
 }
 
-static const struct hf_store_ops ops = {intend, settle, bury,  change, letters, remember,     keep,
-                                        tally,  load,   watch, stats,  forget,  forget_query, owner};
+static const struct hf_store_ops ops = {
+    .intend = intend,
+    .settle = settle,
+    .bury = bury,
+    .change = change,
+    .letters = letters,
+    .remember = remember,
+    .keep = keep,
+    .tally = tally,
+    .load = load,
+    .watch = watch,
+    .stats = stats,
+    .forget = forget,
+    .forget_query = forget_query,
+    .owner = owner,
+};
 
 static bool deliver_refused(struct disk_store *store) {
   struct hf_store_wait *wait = store->refused.waits;
@@ -196,59 +210,59 @@ static bool deliver_refused(struct disk_store *store) {
 }
 
 /* Any callback may forget the query, or ask anew. */
-static void deliver_letters(struct disk_store *store, struct hf_task *task) {
-  while (task->waiter && !hf_list_empty(&task->letters)) {
-    struct hf_store_query *query = task->waiter;
-    struct hf_task *letter = first(&task->letters);
+static void deliver_letters(struct disk_store *store, struct hf_work *work) {
+  while (work->waiter && !hf_list_empty(&work->letters)) {
+    struct hf_store_query *query = work->waiter;
+    struct hf_work *letter = first(&work->letters);
     hf_list_remove(&letter->link);
     query->row(query->ctx, letter->subject);
-    hf_task_free(letter);
+    hf_work_free(letter);
   }
-  struct hf_store_query *query = task->waiter;
-  if (query && task->error == 0 && task->row_next < task->row_count) {
-    (void)hf_writer_push(&store->writer, task);
+  struct hf_store_query *query = work->waiter;
+  if (query && work->error == 0 && work->row_next < work->row_count) {
+    (void)hf_writer_push(&store->writer, work);
     return;
   }
-  const int error = task->error;
-  hf_task_free(task);
+  const int error = work->error;
+  hf_work_free(work);
   if (query) {
     query->impl = NULL;
     query->done(query, error);
   }
 }
 
-static void deliver_left(struct disk_store *store, struct hf_task *task) {
-  while (store->tell && !hf_list_empty(&task->letters)) {
-    struct hf_task *letter = first(&task->letters);
+static void deliver_left(struct disk_store *store, struct hf_work *work) {
+  while (store->tell && !hf_list_empty(&work->letters)) {
+    struct hf_work *letter = first(&work->letters);
     hf_list_remove(&letter->link);
     store->tell(store->tell_ctx, letter->news, letter->subject);
-    hf_task_free(letter);
+    hf_work_free(letter);
   }
 }
 
-static void deliver_done(struct disk_store *store, struct hf_task *task) {
-  deliver_left(store, task);
-  struct hf_store_wait *wait = task->waiter;
+static void deliver_done(struct disk_store *store, struct hf_work *work) {
+  deliver_left(store, work);
+  struct hf_store_wait *wait = work->waiter;
   if (wait) {
     wait->impl = NULL;
-    const bool buried = task->error == 0 && task->id[0]; /* else it got an id that was rolled back */
-    wait->done(wait, task->error, buried ? hf_str_from(task->id) : (struct hf_str){NULL, 0});
+    const bool buried = work->error == 0 && work->id[0]; /* else it got an id that was rolled back */
+    wait->done(wait, work->error, buried ? hf_str_from(work->id) : (struct hf_str){NULL, 0});
   }
-  hf_task_free(task);
+  hf_work_free(work);
 }
 
 static bool deliver_one(struct disk_store *store) {
   if (hf_list_empty(&store->delivering))
     return false;
-  struct hf_task *task = first(&store->delivering);
-  hf_list_remove(&task->link);
-  if (task->kind == HF_TASK_FIND) {
-    deliver_letters(store, task);
-  } else if (task->kind == HF_TASK_LETTER) {
-    store->tell(store->tell_ctx, task->news, task->subject);
-    hf_task_free(task);
+  struct hf_work *work = first(&store->delivering);
+  hf_list_remove(&work->link);
+  if (work->kind == HF_WORK_FIND) {
+    deliver_letters(store, work);
+  } else if (work->kind == HF_WORK_LETTER) {
+    store->tell(store->tell_ctx, work->news, work->subject);
+    hf_work_free(work);
   } else {
-    deliver_done(store, task);
+    deliver_done(store, work);
   }
   return true;
 }
@@ -282,7 +296,7 @@ static void on_answers(uv_async_t *async) {
 
 int hf_store_reload(struct hf_store *store, const struct hf_store_settings *settings) {
   hf_writer_limit(&of(store)->writer, settings->queue);
-  return ask(of(store), HF_TASK_SET, settings, NULL, NULL);
+  return ask(of(store), HF_WORK_SET, settings, NULL, NULL);
 }
 
 static void on_closed(uv_handle_t *handle) {
@@ -292,7 +306,7 @@ static void on_closed(uv_handle_t *handle) {
 static void release(struct disk_store *store) {
   if (store->async)
     uv_close((uv_handle_t *)store->async, on_closed);
-  hf_tasks_free(&store->delivering);
+  hf_works_free(&store->delivering);
   hf_free(store);
 }
 

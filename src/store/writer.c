@@ -1,4 +1,4 @@
-/* Two threads share what `mutex` guards, and nothing else: the loop's puts tasks in, this one takes them out and puts
+/* Two threads share what `mutex` guards, and nothing else: the loop's puts works in, this one takes them out and puts
  * them among the answers. The database belongs to who holds `database_mutex`: this thread while it works, the loop's to
  * load at the start. */
 #include "store/writer.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 enum {
-  GROUP_MAX = 256,             /* tasks in one transaction */
+  GROUP_MAX = 256,             /* works in one transaction */
   CHUNK_ROWS_MAX = 64,         /* letters in one answer … */
   CHUNK_BYTES_MAX = 256 << 10, /* … and their bytes, but for the last */
   NEWS_MAX = 1024,             /* that wait to be told; what is beyond is in the database all the same */
@@ -25,8 +25,8 @@ static const hf_time stats_every = HF_SECONDS(1);
 static const hf_time look_every = HF_SECONDS(2);
 static const hf_time sweep_every = HF_SECONDS(60);
 
-static struct hf_task *first(struct hf_list *tasks) {
-  return HF_CONTAINER_OF(tasks->next, struct hf_task, link);
+static struct hf_work *first(struct hf_list *works) {
+  return HF_CONTAINER_OF(works->next, struct hf_work, link);
 }
 
 static void move_first(struct hf_list *from, struct hf_list *to) {
@@ -40,19 +40,19 @@ static void move_all(struct hf_list *from, struct hf_list *to) {
     move_first(from, to);
 }
 
-static bool is_write(const struct hf_task *task) {
-  return task->kind <= HF_TASK_KEEP;
+static bool is_write(const struct hf_work *work) {
+  return work->kind <= HF_WORK_KEEP;
 }
 
 static void add_left(void *ctx, const struct hf_letter *letter) {
   struct hf_list *letters = ctx;
   struct hf_letter small = *letter;
   small.arguments = small.attempts = small.result = small.history = (struct hf_str){NULL, 0};
-  struct hf_task *task = hf_task_new(HF_TASK_LETTER, &small);
-  if (!task)
+  struct hf_work *work = hf_work_new(HF_WORK_LETTER, &small);
+  if (!work)
     return;
-  task->news = HF_NEWS_LEFT;
-  hf_list_push_back(letters, &task->link);
+  work->news = HF_NEWS_LEFT;
+  hf_list_push_back(letters, &work->link);
 }
 
 /* What dead owners left not long ago: of calls that equal this one, or of all. Without memory it is not told. */
@@ -64,58 +64,58 @@ static void find_left(struct hf_database *database, const struct hf_fingerprint 
     (void)hf_database_letter(database, rows[i], add_left, letters);
 }
 
-static int intend(struct hf_database *database, struct hf_task *task) {
-  const struct hf_intent *intent = task->subject;
+static int intend(struct hf_database *database, struct hf_work *work) {
+  const struct hf_intent *intent = work->subject;
   int r = hf_database_intend(database, intent);
-  if (r == 0 && hf_list_empty(&task->letters))
-    find_left(database, &intent->fingerprint, &task->letters);
+  if (r == 0 && hf_list_empty(&work->letters))
+    find_left(database, &intent->fingerprint, &work->letters);
   return r;
 }
 
-static int apply(struct hf_database *database, struct hf_task *task) {
-  switch (task->kind) {
-  case HF_TASK_INTEND:
-    return intend(database, task);
-  case HF_TASK_SETTLE:
-    return hf_database_settle(database, *(const struct hf_str *)task->subject);
-  case HF_TASK_BURY:
-    return hf_database_bury(database, task->subject, task->id);
-  case HF_TASK_CHANGE:
-    return hf_database_change(database, task->subject);
-  case HF_TASK_REMEMBER:
-    return hf_database_remember(database, task->subject);
-  case HF_TASK_TALLY:
-    return hf_database_tally(database, *(const struct hf_str *)task->subject);
-  case HF_TASK_KEEP:
-    return hf_database_keep(database, task->subject);
-  case HF_TASK_FIND:
-  case HF_TASK_SET:
-  case HF_TASK_LETTER:
+static int apply(struct hf_database *database, struct hf_work *work) {
+  switch (work->kind) {
+  case HF_WORK_INTEND:
+    return intend(database, work);
+  case HF_WORK_SETTLE:
+    return hf_database_settle(database, *(const struct hf_str *)work->subject);
+  case HF_WORK_BURY:
+    return hf_database_bury(database, work->subject, work->id);
+  case HF_WORK_CHANGE:
+    return hf_database_change(database, work->subject);
+  case HF_WORK_REMEMBER:
+    return hf_database_remember(database, work->subject);
+  case HF_WORK_TALLY:
+    return hf_database_tally(database, *(const struct hf_str *)work->subject);
+  case HF_WORK_KEEP:
+    return hf_database_keep(database, work->subject);
+  case HF_WORK_FIND:
+  case HF_WORK_SET:
+  case HF_WORK_LETTER:
     break;
   }
   assert(false); /* no write */
   return HF_ERR_INVALID;
 }
 
-/* Errors of one task alone leave the transaction as it was; any other ends it. */
+/* Errors of one work alone leave the transaction as it was; any other ends it. */
 static bool ends_transaction(int error) {
   return error == HF_ERR_FULL || error == HF_ERR_IO || error == HF_ERR_NOMEM || error == HF_ERR_TIMEOUT;
 }
 
 /* One transaction. On failure nothing of it is written. */
-static int write_once(struct hf_writer *writer, struct hf_task *const *tasks, size_t task_count) {
+static int write_once(struct hf_writer *writer, struct hf_work *const *works, size_t task_count) {
   bool durable = false;
   for (size_t i = 0; i < task_count; i++)
-    durable |= tasks[i]->kind == HF_TASK_BURY || tasks[i]->kind == HF_TASK_CHANGE;
+    durable |= works[i]->kind == HF_WORK_BURY || works[i]->kind == HF_WORK_CHANGE;
   writer->stale |= durable;
   int r = hf_database_begin(writer->database, durable);
   if (r < 0)
     return r;
   for (size_t i = 0; i < task_count; i++) {
-    tasks[i]->error = apply(writer->database, tasks[i]);
-    if (ends_transaction(tasks[i]->error)) {
+    works[i]->error = apply(writer->database, works[i]);
+    if (ends_transaction(works[i]->error)) {
       hf_database_rollback(writer->database);
-      return tasks[i]->error;
+      return works[i]->error;
     }
   }
   return hf_database_commit(writer->database);
@@ -123,33 +123,33 @@ static int write_once(struct hf_writer *writer, struct hf_task *const *tasks, si
 
 /* Takes the writes at the front of the list, where one is. When a disk is full, or memory, the small ones may fit: each
  * is tried alone. When it is broken or held by others, that would take time, and change nothing. */
-static void write_group(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
-  struct hf_task *group[GROUP_MAX];
+static void write_group(struct hf_writer *writer, struct hf_list *works, struct hf_list *done) {
+  struct hf_work *group[GROUP_MAX];
   size_t group_count = 0;
   bool any_intent = false;
   do {
-    group[group_count] = first(tasks);
-    any_intent |= group[group_count]->kind == HF_TASK_INTEND;
+    group[group_count] = first(works);
+    any_intent |= group[group_count]->kind == HF_WORK_INTEND;
     hf_list_remove(&group[group_count++]->link);
-  } while (group_count < GROUP_MAX && !hf_list_empty(tasks) && is_write(first(tasks)));
+  } while (group_count < GROUP_MAX && !hf_list_empty(works) && is_write(first(works)));
   if (any_intent)
     (void)hf_database_recover(writer->database, hf_clock_wall_ms()); /* who dies later is not known to anybody yet */
   int r = write_once(writer, group, group_count);
   const bool alone = (r == HF_ERR_FULL || r == HF_ERR_NOMEM) && group_count > 1;
   for (size_t i = 0; i < group_count; i++) {
-    struct hf_task *task = group[i];
+    struct hf_work *work = group[i];
     if (alone)
-      r = write_once(writer, &task, 1);
+      r = write_once(writer, &work, 1);
     if (r < 0)
-      task->error = r;
-    const bool lost = r < 0 && task->kind == HF_TASK_SETTLE;
-    hf_list_push_back(lost ? &writer->unsettled : done, &task->link);
+      work->error = r;
+    const bool lost = r < 0 && work->kind == HF_WORK_SETTLE;
+    hf_list_push_back(lost ? &writer->unsettled : done, &work->link);
   }
   writer->error = r;
 }
 
 struct chunk {
-  struct hf_task *task;
+  struct hf_work *work;
   size_t rows;
   size_t bytes;
   int error;
@@ -157,37 +157,37 @@ struct chunk {
 
 static void add_row(void *ctx, const struct hf_letter *letter) {
   struct chunk *chunk = ctx;
-  struct hf_task *row = hf_task_new(HF_TASK_LETTER, letter);
+  struct hf_work *row = hf_work_new(HF_WORK_LETTER, letter);
   if (!row) {
     chunk->error = HF_ERR_NOMEM;
     return;
   }
-  hf_list_push_back(&chunk->task->letters, &row->link);
+  hf_list_push_back(&chunk->work->letters, &row->link);
   chunk->rows++;
   chunk->bytes += row->size;
 }
 
 /* A few letters at a time, so that neither memory nor a turn of the loop is filled by a long list. */
-static void find(struct hf_writer *writer, struct hf_task *task) {
-  struct chunk chunk = {.task = task};
-  if (!task->rows)
-    chunk.error = hf_database_find(writer->database, task->subject, &task->rows, &task->row_count);
-  while (chunk.error == 0 && task->row_next < task->row_count && chunk.rows < CHUNK_ROWS_MAX &&
+static void find(struct hf_writer *writer, struct hf_work *work) {
+  struct chunk chunk = {.work = work};
+  if (!work->rows)
+    chunk.error = hf_database_find(writer->database, work->subject, &work->rows, &work->row_count);
+  while (chunk.error == 0 && work->row_next < work->row_count && chunk.rows < CHUNK_ROWS_MAX &&
          chunk.bytes < CHUNK_BYTES_MAX) {
-    int r = hf_database_letter(writer->database, task->rows[task->row_next++], add_row, &chunk);
+    int r = hf_database_letter(writer->database, work->rows[work->row_next++], add_row, &chunk);
     if (r < 0 && r != HF_ERR_NOTFOUND)
       chunk.error = r;
   }
-  task->error = chunk.error;
+  work->error = chunk.error;
 }
 
 static void add_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
   struct hf_writer *writer = ctx;
-  struct hf_task *task = hf_task_new(HF_TASK_LETTER, letter);
-  if (!task)
+  struct hf_work *work = hf_work_new(HF_WORK_LETTER, letter);
+  if (!work)
     return;
-  task->news = news;
-  hf_list_push_back(&writer->made, &task->link);
+  work->news = news;
+  hf_list_push_back(&writer->made, &work->link);
 }
 
 static void look(struct hf_writer *writer, hf_time now) {
@@ -217,23 +217,23 @@ static void count(struct hf_writer *writer, hf_time now) {
   writer->next_stats = now + stats_every;
 }
 
-static void work(struct hf_writer *writer, struct hf_list *tasks, struct hf_list *done) {
+static void work(struct hf_writer *writer, struct hf_list *works, struct hf_list *done) {
   struct hf_list again;
   hf_list_init(&again);
   move_all(&writer->unsettled, &again);
   while (!hf_list_empty(&again))
     write_group(writer, &again, done);
-  while (!hf_list_empty(tasks)) {
-    struct hf_task *task = first(tasks);
-    if (is_write(task)) {
-      write_group(writer, tasks, done);
+  while (!hf_list_empty(works)) {
+    struct hf_work *work = first(works);
+    if (is_write(work)) {
+      write_group(writer, works, done);
       continue;
     }
-    if (task->kind == HF_TASK_FIND)
-      find(writer, task);
+    if (work->kind == HF_WORK_FIND)
+      find(writer, work);
     else
-      task->error = hf_database_set(writer->database, task->subject);
-    move_first(tasks, done);
+      work->error = hf_database_set(writer->database, work->subject);
+    move_first(works, done);
   }
   const hf_time now = hf_clock_now();
   look(writer, now);
@@ -246,9 +246,9 @@ static void hand_over(struct hf_writer *writer, struct hf_list *done) {
   bool any = !hf_list_empty(done) || !hf_list_empty(&writer->made);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, done) {
-    const struct hf_task *task = HF_CONTAINER_OF(it, struct hf_task, link);
+    const struct hf_work *work = HF_CONTAINER_OF(it, struct hf_work, link);
     writer->queue_count--;
-    writer->queue_bytes -= task->size;
+    writer->queue_bytes -= work->size;
   }
   move_all(done, &writer->answers);
   while (!hf_list_empty(&writer->made) && writer->news_count < NEWS_MAX) {
@@ -289,9 +289,9 @@ static void wait_for_work(struct hf_writer *writer) {
 
 static void *run(void *ctx) {
   struct hf_writer *writer = ctx;
-  struct hf_list tasks;
+  struct hf_list works;
   struct hf_list done;
-  hf_list_init(&tasks);
+  hf_list_init(&works);
   hf_list_init(&done);
   bool last = false;
   pthread_mutex_lock(&writer->mutex);
@@ -299,34 +299,34 @@ static void *run(void *ctx) {
     wait_for_work(writer);
     last = writer->stopping && hf_list_empty(&writer->queue);
     for (size_t i = 0; i < GROUP_MAX && !hf_list_empty(&writer->queue); i++)
-      move_first(&writer->queue, &tasks);
+      move_first(&writer->queue, &works);
     writer->hurry &= !hf_list_empty(&writer->queue);
     pthread_mutex_unlock(&writer->mutex);
     pthread_mutex_lock(&writer->database_mutex);
-    work(writer, &tasks, &done);
+    work(writer, &works, &done);
     pthread_mutex_unlock(&writer->database_mutex);
     pthread_mutex_lock(&writer->mutex);
     hand_over(writer, &done);
-    hf_tasks_free(&writer->made); /* those beyond the limit */
+    hf_works_free(&writer->made); /* those beyond the limit */
   }
   pthread_mutex_unlock(&writer->mutex);
   return NULL;
 }
 
 /* The end of an intent is never refused: there are no more of them than there were intents. */
-int hf_writer_push(struct hf_writer *writer, struct hf_task *task) {
+int hf_writer_push(struct hf_writer *writer, struct hf_work *work) {
   pthread_mutex_lock(&writer->mutex);
   const bool full =
-      writer->queue_count >= writer->queue_max || task->size + writer->queue_bytes > HF_STORE_QUEUE_BYTES_MAX;
-  const bool refused = full && task->kind != HF_TASK_SETTLE && task->kind != HF_TASK_SET && task->row_count == 0;
+      writer->queue_count >= writer->queue_max || work->size + writer->queue_bytes > HF_STORE_QUEUE_BYTES_MAX;
+  const bool refused = full && work->kind != HF_WORK_SETTLE && work->kind != HF_WORK_SET && work->row_count == 0;
   if (!refused) {
-    const bool hurry = task->kind != HF_TASK_SETTLE;
+    const bool hurry = work->kind != HF_WORK_SETTLE;
     if (writer->idle && (hurry || hf_list_empty(&writer->queue)))
       pthread_cond_signal(&writer->wake);
     writer->hurry |= hurry;
-    hf_list_push_back(&writer->queue, &task->link);
+    hf_list_push_back(&writer->queue, &work->link);
     writer->queue_count++;
-    writer->queue_bytes += task->size;
+    writer->queue_bytes += work->size;
   }
   pthread_mutex_unlock(&writer->mutex);
   return refused ? HF_ERR_LIMIT : 0;
@@ -354,11 +354,11 @@ static void init_locks(struct hf_writer *writer) {
 }
 
 static void deinit(struct hf_writer *writer) {
-  hf_tasks_free(&writer->queue);
-  hf_tasks_free(&writer->answers);
-  hf_tasks_free(&writer->news);
-  hf_tasks_free(&writer->made);
-  hf_tasks_free(&writer->unsettled);
+  hf_works_free(&writer->queue);
+  hf_works_free(&writer->answers);
+  hf_works_free(&writer->news);
+  hf_works_free(&writer->made);
+  hf_works_free(&writer->unsettled);
   hf_database_close(writer->database);
   pthread_cond_destroy(&writer->wake);
   pthread_mutex_destroy(&writer->mutex);
@@ -416,12 +416,12 @@ void hf_writer_stop(struct hf_writer *writer) {
   deinit(writer);
 }
 
-void hf_writer_take(struct hf_writer *writer, struct hf_list *tasks, bool with_news,
+void hf_writer_take(struct hf_writer *writer, struct hf_list *works, bool with_news,
                     struct hf_writer_health *ret_health) {
   pthread_mutex_lock(&writer->mutex);
-  move_all(&writer->answers, tasks);
+  move_all(&writer->answers, works);
   if (with_news) {
-    move_all(&writer->news, tasks);
+    move_all(&writer->news, works);
     writer->news_count = 0;
   }
   *ret_health = writer->health;

@@ -1,10 +1,10 @@
-/* The store's thread: takes tasks from a bounded queue, writes those that are there in one transaction, and hands them
+/* The store's thread: takes works from a bounded queue, writes those that are there in one transaction, and hands them
  * back as answers. */
 #ifndef HF_STORE_WRITER_H
 #define HF_STORE_WRITER_H
 
 #include "store/database.h"
-#include "store/task.h"
+#include "store/work.h"
 
 #include <pthread.h>
 
@@ -63,14 +63,14 @@ struct hf_writer {
 /* Opens the database, recovers what dead owners left, and starts the thread. Errors as hf_database_open. */
 int hf_writer_start(struct hf_writer *writer, const struct hf_writer_options *options, struct hf_error *reterr);
 
-/* Writes what is queued, ends the thread, closes the database, and frees all tasks. */
+/* Writes what is queued, ends the thread, closes the database, and frees all works. */
 void hf_writer_stop(struct hf_writer *writer);
 
-/* Takes the task, or returns HF_ERR_LIMIT. */
-int hf_writer_push(struct hf_writer *writer, struct hf_task *task);
+/* Takes the work, or returns HF_ERR_LIMIT. */
+int hf_writer_push(struct hf_writer *writer, struct hf_work *work);
 
-/* Appends what is done to `tasks`, behind it the news. */
-void hf_writer_take(struct hf_writer *writer, struct hf_list *tasks, bool with_news,
+/* Appends what is done to `works`, behind it the news. */
+void hf_writer_take(struct hf_writer *writer, struct hf_list *works, bool with_news,
                     struct hf_writer_health *ret_health);
 
 void hf_writer_stats(struct hf_writer *writer, struct hf_store_stats *ret_stats);

@@ -1,4 +1,4 @@
-#include "store/task.h"
+#include "store/work.h"
 
 #include "base/alloc.h"
 
@@ -40,16 +40,16 @@ static const struct shape {
   const size_t *texts; /* where its struct hf_str are */
   size_t text_count;
 } shapes[] = {
-    [HF_TASK_INTEND] = ROW(hf_intent, intent_texts),
-    [HF_TASK_SETTLE] = ROW(hf_str, whole_text),
-    [HF_TASK_BURY] = ROW(hf_letter, letter_texts),
-    [HF_TASK_CHANGE] = ROW(hf_letter, letter_texts),
-    [HF_TASK_TALLY] = ROW(hf_str, whole_text),
-    [HF_TASK_REMEMBER] = ROW(hf_keyed, keyed_texts),
-    [HF_TASK_KEEP] = ROW(hf_cached, cached_texts),
-    [HF_TASK_FIND] = ROW(hf_letter_filter, filter_texts),
-    [HF_TASK_SET] = {sizeof(struct hf_store_settings), NULL, 0},
-    [HF_TASK_LETTER] = ROW(hf_letter, letter_texts),
+    [HF_WORK_INTEND] = ROW(hf_intent, intent_texts),
+    [HF_WORK_SETTLE] = ROW(hf_str, whole_text),
+    [HF_WORK_BURY] = ROW(hf_letter, letter_texts),
+    [HF_WORK_CHANGE] = ROW(hf_letter, letter_texts),
+    [HF_WORK_TALLY] = ROW(hf_str, whole_text),
+    [HF_WORK_REMEMBER] = ROW(hf_keyed, keyed_texts),
+    [HF_WORK_KEEP] = ROW(hf_cached, cached_texts),
+    [HF_WORK_FIND] = ROW(hf_letter_filter, filter_texts),
+    [HF_WORK_SET] = {sizeof(struct hf_store_settings), NULL, 0},
+    [HF_WORK_LETTER] = ROW(hf_letter, letter_texts),
 };
 
 static size_t aligned(size_t size) {
@@ -90,41 +90,41 @@ static void copy_strings(char *space, struct hf_strings *strings) {
   strings->item = items;
 }
 
-struct hf_task *hf_task_new(enum hf_task_kind kind, const void *subject) {
+struct hf_work *hf_work_new(enum hf_work_kind kind, const void *subject) {
   const struct shape *shape = &shapes[kind];
   struct hf_strings none = {NULL, 0};
   const struct hf_strings *strings =
-      kind == HF_TASK_SET ? &((const struct hf_store_settings *)subject)->secrets : &none;
-  const size_t head = aligned(sizeof(struct hf_task));
+      kind == HF_WORK_SET ? &((const struct hf_store_settings *)subject)->secrets : &none;
+  const size_t head = aligned(sizeof(struct hf_work));
   const size_t fixed = head + aligned(shape->size);
   const size_t size = fixed + size_of_texts(shape, subject, strings);
-  struct hf_task *task = hf_malloc(size);
-  if (!task)
+  struct hf_work *work = hf_malloc(size);
+  if (!work)
     return NULL;
-  *task = (struct hf_task){.kind = kind, .size = size, .subject = (char *)task + head};
-  hf_list_init(&task->link);
-  hf_list_init(&task->letters);
-  memcpy(task->subject, subject, shape->size);
-  char *space = (char *)task + fixed;
+  *work = (struct hf_work){.kind = kind, .size = size, .subject = (char *)work + head};
+  hf_list_init(&work->link);
+  hf_list_init(&work->letters);
+  memcpy(work->subject, subject, shape->size);
+  char *space = (char *)work + fixed;
   for (size_t i = 0; i < shape->text_count; i++) {
     const struct hf_str text = put(&space, text_at(subject, shape->texts[i]));
-    memcpy((char *)task->subject + shape->texts[i], &text, sizeof text);
+    memcpy((char *)work->subject + shape->texts[i], &text, sizeof text);
   }
-  if (kind == HF_TASK_SET)
-    copy_strings(space, &((struct hf_store_settings *)task->subject)->secrets);
-  return task;
+  if (kind == HF_WORK_SET)
+    copy_strings(space, &((struct hf_store_settings *)work->subject)->secrets);
+  return work;
 }
 
-void hf_task_free(struct hf_task *task) {
-  hf_tasks_free(&task->letters);
-  hf_free(task->rows);
-  hf_free(task);
+void hf_work_free(struct hf_work *work) {
+  hf_works_free(&work->letters);
+  hf_free(work->rows);
+  hf_free(work);
 }
 
-void hf_tasks_free(struct hf_list *tasks) {
+void hf_works_free(struct hf_list *works) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, tasks) {
+  HF_LIST_FOREACH (it, tmp, works) {
     hf_list_remove(it);
-    hf_task_free(HF_CONTAINER_OF(it, struct hf_task, link));
+    hf_work_free(HF_CONTAINER_OF(it, struct hf_work, link));
   }
 }

@@ -1,0 +1,61 @@
+/* Tasks, as clients have them: a call that is answered by an id, and whose own answer is fetched with it later.
+ *
+ * A task is a client of its own call. It takes the call over from the request that made it, in the place of that
+ * request's reply, and from then on nobody waits on a line: the call has `timeout.task` for its deadline, and a client
+ * that leaves ends nothing. What the call is answered with becomes the task's result. Where the call asks something
+ * (`input_required`), the task asks its client, and with the answers makes the request again, as any modern client
+ * does. So stages, policy and questions know nothing of tasks.
+ *
+ * There are two protocols for them, which are bridged here: the extension io.modelcontextprotocol/tasks of 2026-07-28
+ * (tasks/get with result and questions in it, tasks/update, tasks/cancel, notifications/tasks) and that of 2025-11-25
+ * (the request says `task`; tasks/get, tasks/result, which blocks and brings questions as requests, tasks/list,
+ * tasks/cancel, notifications/tasks/status).
+ *
+ * Which calls become tasks is the option `tasks` of a tool: `always` as soon as a client takes tasks; `auto` when its
+ * server has made one of it, or it has lasted for `taskAfter`, or a client of 2025-11-25 asks for it; `never`.
+ *
+ * Ids are unguessable and belong to the principal and endpoint of their call; to anybody else there is no such task.
+ * State and results are in the store, if there is one, before a client is told of them, and are kept until the task
+ * expires. What was left by a gateway that died is followed on where a server runs it (task/follow.h); of the rest it
+ * is said that it may have run. */
+#ifndef HF_GATEWAY_TASK_TASK_H
+#define HF_GATEWAY_TASK_TASK_H
+
+#include "gateway/exchange.h"
+
+struct hf_tasks; /* all of a gateway's */
+struct hf_task;  /* one, while this gateway has it in memory */
+
+/* Returns owned, or NULL when out of memory. */
+struct hf_tasks *hf_tasks_new(struct hf_gateway *gateway);
+
+/* No client is left. Those that run end; what their servers run stays in the store as it is. Accepts NULL. */
+void hf_tasks_free(struct hf_tasks *tasks);
+
+/* Goes on with what earlier gateways left. Once, when there is a store. */
+void hf_tasks_take_over(struct hf_gateway *gateway);
+
+/* Does the client that made this request take a task for an answer? */
+bool hf_task_is_taken(const struct hf_exchange *exchange);
+
+/* The call begins, after its stages: one that is to be a task becomes one now, or later by itself. */
+void hf_task_begins(struct hf_exchange *exchange);
+
+/* The server has made a task of the call, under this id: written down, also for one that becomes a task only later; and
+ * the call becomes one now, if its client takes that. */
+void hf_task_at_server(struct hf_exchange *exchange, const struct hf_instance *instance, struct hf_str server_task);
+
+/* What the call's server says about how it is: shown to whoever asks. Borrowed. */
+void hf_task_says(struct hf_exchange *exchange, struct hf_str message);
+
+/* The exchange is about to be freed. */
+void hf_task_left(struct hf_exchange *exchange);
+
+/* The requests about tasks, of both protocols. */
+void hf_task_get(struct hf_exchange *exchange);
+void hf_task_result(struct hf_exchange *exchange);
+void hf_task_update(struct hf_exchange *exchange);
+void hf_task_cancel(struct hf_exchange *exchange);
+void hf_task_list(struct hf_exchange *exchange);
+
+#endif
