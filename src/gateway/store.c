@@ -7,3 +7,11 @@ const char *hf_letter_status_name(enum hf_letter_status status) {
   };
   return status < HF_LETTER_STATUS_COUNT ? names[status] : "unknown";
 }
+
+const char *hf_task_status_name(enum hf_task_status status) {
+  static const char *const names[HF_TASK_STATUS_COUNT] = {
+      [HF_TASK_WORKING] = "working", [HF_TASK_INPUT_REQUIRED] = "input_required", [HF_TASK_COMPLETED] = "completed",
+      [HF_TASK_FAILED] = "failed",   [HF_TASK_CANCELLED] = "cancelled",
+  };
+  return status < HF_TASK_STATUS_COUNT ? names[status] : "unknown";
+}

@@ -156,11 +156,24 @@ struct hf_stored_task {
   bool elsewhere;     /* as read: its owner is another gateway, which lives */
 };
 
+/* What is larger is not kept (HF_ERR_LIMIT): a result, so many tasks, all of their results. Nothing is forgotten for
+ * something newer: whoever has an id was told how long it is good for. */
+enum { HF_TASK_RESULT_MAX = 4 << 20, HF_TASKS_STORED_MAX = 65536, HF_TASKS_STORED_BYTES_MAX = 256 << 20 };
+
+/* Which tasks are listed: those of this principal at this endpoint that have not expired, the oldest first. */
+struct hf_task_filter {
+  struct hf_str principal;
+  struct hf_str endpoint;
+  struct hf_str after; /* only newer ones than that with this id; or absent */
+  unsigned limit;
+};
+
 struct hf_store_stats {
   uint64_t depth[HF_LETTER_STATUS_COUNT];
   uint64_t waiting[HF_FAULT_COUNT + 1]; /* of those that are dead, by fault; the last: whose gateway died, and others */
   int64_t oldest_ms;                    /* of those that are dead; 0: none */
   uint64_t expiring;                    /* that retention removes within a day */
+  uint64_t tasks;                       /* that are kept */
   uint64_t bytes;                       /* of the database */
   int error;                            /* of the newest write: 0, or why it failed */
 };
@@ -256,24 +269,25 @@ struct hf_store_ops {
   void (*load)(struct hf_store *store, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
 
   /* Writes a task, new or known, as it is now; it is ours from then on. Durably against the death of the process.
-   * Absent members leave what is known as it is. `wait` may be NULL: nobody waits. */
+   * Absent members and times that are 0 leave what is known as it is. Errors: HF_ERR_LIMIT; HF_ERR_BUSY if it is
+   * another gateway's; HF_ERR_NOTFOUND if it is not known, and `created_ms` or `expires_ms` is 0. `wait` may be NULL:
+   * nobody waits. */
   void (*keep_task)(struct hf_store *store, const struct hf_stored_task *task, struct hf_store_wait *wait);
 
-  /* Forgets it. Nobody waits. */
+  /* Forgets it, unless another gateway runs it. Nobody waits. */
   void (*drop_task)(struct hf_store *store, struct hf_str id);
 
-  /* The one with this id, or none, through `row` (a hf_stored_task_fn) of the query. Only for what is not in memory:
-   * tasks of other gateways, and those that ended before this one was started. */
+  /* The one with this id that has not expired, or none, through `row` (a hf_stored_task_fn) of the query. Only for what
+   * is not in memory: tasks of other gateways, and those that ended before this one was started. */
   void (*find_task)(struct hf_store *store, struct hf_str id, struct hf_task_query *query);
 
-  /* Those of one principal that have not expired, the oldest first; at most `limit`, of those that are newer than the
-   * one with the id `after`, if that is not absent. */
-  void (*list_tasks)(struct hf_store *store, struct hf_str principal, struct hf_str after, unsigned limit,
-                     struct hf_task_query *query);
+  /* Their results are not read. HF_ERR_NOTFOUND: there is no `after` (any more). */
+  void (*list_tasks)(struct hf_store *store, const struct hf_task_filter *filter, struct hf_task_query *query);
 
-  /* What dead owners left unfinished is ours from now on, and is told once at the start, after `load`. Those with a
-   * `server_task` may still be followed there: their intents become ours as they are, and no letter is made of them.
-   * Of all others it is unknown whether they ran; their intents become letters, as ever. */
+  /* What dead owners left unfinished is ours from now on. Once, after `load`: what there is is told at once, and what
+   * is left by those that die later, or could not be taken now, is told on the loop. Those with a `server_task` may
+   * still be followed there: their intents become ours as they are, and no letter is made of them. Of all others it is
+   * unknown whether they ran; their intents become letters, as ever. */
   void (*take_tasks)(struct hf_store *store, hf_stored_task_fn *task, void *ctx);
 
   /* Tells of its letters from now on, beginning with those that were recovered when it was opened, or not long before.
