@@ -175,6 +175,13 @@ struct hf_default_settings {
   struct hf_str structured; /* a JSON object, or absent */
 };
 
+/* `tasks:` which calls are answered by an id, for clients that know that. */
+enum hf_task_mode {
+  HF_TASKS_AUTO,   /* those that take long, or that their server makes a task of, or whose client asks for it */
+  HF_TASKS_NEVER,  /* none */
+  HF_TASKS_ALWAYS, /* all */
+};
+
 /* What an entry of `tools:` decides for the tools of one server; an entry that spans servers becomes one per server. */
 struct hf_tool_settings {
   struct hf_str server;  /* its name in the configuration */
@@ -191,6 +198,8 @@ struct hf_tool_settings {
   struct hf_key_settings key;
   struct hf_reconcile_settings reconcile;
   hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
+  enum hf_task_mode tasks;
+  hf_time task_after;         /* with HF_TASKS_AUTO: a call that has lasted this long becomes a task */
   struct hf_fit_settings fit; /* complete: the server's with this entry's options on top */
   struct hf_ask_settings ask;
   struct hf_condition expect; /* what a result must be, or absent */
@@ -279,9 +288,18 @@ struct hf_limits {
   hf_time drain;        /* how long SIGTERM waits for calls in flight */
   uint32_t cache_bytes; /* of good answers that are kept in memory */
   uint32_t traces;      /* calls that `explain` still knows */
+  uint32_t tasks;       /* in memory, those that have ended included */
+  uint32_t tasks_per_client;
+  hf_time task_ttl; /* the longest that a task is kept, and how long if its client does not say */
   uint32_t argument_bytes;
   uint32_t argument_depth;  /* objects and arrays within one another, the arguments themselves included */
   uint32_t feedback_tokens; /* of the text that tells a model what was wrong with its arguments, estimated */
+};
+
+/* Clients of HTTP+SSE, the transport of 2024-11-05. */
+struct hf_sse_settings {
+  bool enabled;
+  struct hf_str base; /* put before the path in the endpoint that they are told; absent: that is relative */
 };
 
 struct hf_settings {
@@ -295,6 +313,7 @@ struct hf_settings {
   struct hf_str control;             /* path of the control socket; absent: the usual place */
   struct hf_strings allowed_hosts;   /* beyond the listen address and loopback names */
   struct hf_strings allowed_origins; /* beyond the same origin */
+  struct hf_sse_settings sse;
   struct hf_principal_settings *principals;
   size_t principal_count;
   struct hf_server_settings *servers;
