@@ -42,10 +42,14 @@ struct hf_timeout_options {
   hf_time idle;     /* silence after the first sign of life */
   hf_time attempt;  /* one attempt in all; applies where a repeat is allowed and left */
   hf_time deadline; /* the whole call: queueing, attempts, pauses */
+  hf_time task;     /* likewise, in place of the two above, once nobody waits on the line: hf_call_outlive */
 };
 
 #define HF_TIMEOUT_OPTIONS_INIT                                                                                        \
-  { .connect = HF_SECONDS(2), .idle = HF_SECONDS(30), .attempt = HF_SECONDS(20), .deadline = HF_SECONDS(55) }
+  {                                                                                                                    \
+    .connect = HF_SECONDS(2), .idle = HF_SECONDS(30), .attempt = HF_SECONDS(20), .deadline = HF_SECONDS(55),           \
+    .task = HF_SECONDS(3600)                                                                                           \
+  }
 
 /* The caller's hints. They only tighten; 0 means none. */
 struct hf_call_hints {
@@ -295,6 +299,12 @@ HF_API struct hf_call *hf_call_of(struct hf_waiter *waiter);
  * late: they are ignored. Perform the actions after it has returned. */
 HF_API int hf_call_step(struct hf_call *call, const struct hf_call_event *event, hf_time now,
                         struct hf_call_actions *out);
+
+/* Nobody waits on the line for its answer any more: it is a task, or goes on without its caller. From now on its
+ * deadline is `timeout.task` from its start, where that is longer and the caller has not set a shorter one itself, and
+ * no attempt is cut off by `timeout.attempt`, not even one that is under way; silence still is. There is no way back.
+ * Changes hf_call_deadline, so arm the timer anew. May come at any time, also before the start, and again. */
+HF_API void hf_call_outlive(struct hf_call *call);
 
 /* When it wants HF_CALL_TIMER; HF_TIME_NEVER if not at all. */
 HF_API hf_time hf_call_deadline(const struct hf_call *call);

@@ -77,6 +77,10 @@ HF_API int hf_run_new(struct hf_provider *provider, struct hf_provider_tool *too
 /* Takes the run; one that has not finished is cancelled, so that its permit goes back. Accepts NULL. */
 HF_API void hf_run_free(struct hf_run *run);
 
+/* Nobody waits on the line for this run any more: hf_call_outlive. An attempt under way was told an earlier
+ * `answer_by`; it may take as long as HF_RUN_WAIT says from now on. */
+HF_API void hf_run_outlive(struct hf_run *run);
+
 /* Says what is to be done now. Every order is given once, but for HF_RUN_WAIT and HF_RUN_FINISHED. */
 HF_API void hf_run_next(struct hf_run *run, hf_time now, struct hf_run_order *ret_order);
 

@@ -225,6 +225,10 @@ static const struct hf_option options[] = {
      .min = "1ms", .max = "1d", .help = "one attempt in all, where a repeat is allowed"},
     {POLICY(timeout.deadline), .path = "timeout.deadline", .type = HF_OPTION_DURATION, .value = SAME("55s"),
      .min = "1ms", .max = "7d", .help = "the whole call: queueing, attempts, pauses"},
+    {POLICY(timeout.task), .path = "timeout.task", .type = HF_OPTION_DURATION, .value = SAME("1h"), .min = "1ms",
+     .max = "7d",
+     .help = "the same for a call that nobody waits for on the line, a task or one that outlives its client: its "
+             "deadline if that is longer, and no attempt is cut short of it"},
     {POLICY(retry.attempts), .path = "retry.attempts", .type = HF_OPTION_COUNT, .value = {"3", "5", "7"}, .min = "1",
      .max = "100", .help = "attempts at most, the first included"},
     {POLICY(retry.base), .path = "retry.base", .type = HF_OPTION_DURATION, .value = {"500ms", "500ms", "250ms"},

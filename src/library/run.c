@@ -165,6 +165,10 @@ void hf_run_free(struct hf_run *run) {
   hf_free(run);
 }
 
+void hf_run_outlive(struct hf_run *run) {
+  hf_call_outlive(&run->call);
+}
+
 static void pass_time(struct hf_run *run, hf_time now) {
   struct hf_list answered;
   hf_list_init(&answered);

@@ -10,8 +10,10 @@ bool hf_attempt_repeat_is_left(const struct hf_call *call) {
   return call->visits[call->target].tries < call->retry.attempts && call->spent < call->max_attempts;
 }
 
-/* It is cut short of the deadline only to make room for another one. */
+/* It is cut short of the deadline only to make room for another one, for whoever waits. */
 static bool is_limited(const struct hf_call *call) {
+  if (call->outlives)
+    return false;
   bool may_repeat = hf_chain_allows_repeat(call, call->target, call->now) || hf_chain_can_disprove(call, call->target);
   return (hf_attempt_repeat_is_left(call) && may_repeat) || hf_chain_can_pass_on(call);
 }

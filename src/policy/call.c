@@ -32,6 +32,7 @@ void hf_call_init(struct hf_call *call, const struct hf_call_options *options) {
       .target_count = (unsigned)options->target_count,
       .priority = priority_of(options),
       .stay = hints->stay,
+      .hint = hints->deadline,
       .degrades = options->degrades,
       .max_attempts = hints->max_attempts ? hints->max_attempts : UINT_MAX,
       .letters = options->letters,
@@ -336,11 +337,29 @@ static void attempt_failed(struct hf_call *call, struct hf_attempt *a, struct hf
   give_up(call, end, out);
 }
 
+/* From its start to its deadline. */
+static hf_time span(const struct hf_call *call) {
+  hf_time most = call->outlives ? hf_time_max(call->timeout.deadline, call->timeout.task) : call->timeout.deadline;
+  return call->hint > 0 ? hf_time_min(most, call->hint) : most;
+}
+
+void hf_call_outlive(struct hf_call *call) {
+  if (call->state >= HF_CALL_STATE_DEGRADING) /* what is left to do is not the tool's */
+    return;
+  const hf_time before = span(call);
+  call->outlives = true;
+  call->hinted_deadline |= call->hint > 0 && call->hint < call->timeout.task;
+  if (call->state == HF_CALL_STATE_NEW)
+    return;
+  call->deadline = hf_time_add(call->deadline, span(call) - before);
+  call->waiter.until = call->deadline; /* where it is queued, that is longer, too */
+}
+
 static int on_started(struct hf_call *call, struct hf_call_actions *out) {
   if (call->state != HF_CALL_STATE_NEW)
     return HF_ERR_INVALID;
   call->started = call->now;
-  call->deadline = hf_time_add(call->now, call->timeout.deadline);
+  call->deadline = hf_time_add(call->now, span(call));
   acquire(call, out);
   return 0;
 }

@@ -64,6 +64,7 @@ struct hf_call {
   unsigned priority;
   bool stay;                 /* no target but the first */
   bool hinted_deadline;      /* the deadline is the caller's, not ours */
+  bool outlives;             /* nobody waits on the line */
   bool degrades;             /* somebody may have another answer */
   bool session_renewed;      /* a lost session is renewed once at each target */
   bool hedged;               /* the one hedge of this try was asked for */
@@ -80,6 +81,7 @@ struct hf_call {
   enum hf_executed executed; /* the most that any target has `ran` */
   enum hf_letter_policy letters;
   hf_time started;
+  hf_time hint;       /* the caller's own deadline, from the start; 0: none */
   hf_time deadline;   /* absolute; moves on when a pause ends */
   hf_time paused_at;  /* valid while there are questions */
   hf_time wake_at;    /* acquiring, pausing, settling, checking, burying: when that ends */

@@ -73,7 +73,9 @@ void hf_orders_acquire(struct hf_call *call, bool may_wait, bool is_retry, struc
   struct hf_waiter *w = &call->waiter;
   bool limited = hf_chain_allows_repeat(call, call->target, call->now) || hf_chain_can_disprove(call, call->target);
   w->until = call->deadline;
-  w->lease = limited ? hf_time_min(call->timeout.attempt, call->timeout.deadline) : call->timeout.deadline;
+  /* Others wait for a probe no longer than for any call, however long that one may take. */
+  w->lease =
+      limited && !call->outlives ? hf_time_min(call->timeout.attempt, call->timeout.deadline) : call->timeout.deadline;
   w->may_wait = may_wait && limited;
   w->is_retry = is_retry;
   w->priority = call->priority;

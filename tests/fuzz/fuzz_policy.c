@@ -358,7 +358,11 @@ static void turn(struct world *w) {
     provider_event(w, take(w));
     break;
   case 2:
-    if (p->arrived && !p->finished)
+    if (!p->arrived || p->finished)
+      break;
+    if (what & 8)
+      hf_call_outlive(&p->call);
+    else
       step_call(p, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
     break;
   case 3:

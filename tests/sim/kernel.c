@@ -29,6 +29,15 @@ static void fire_cancel(struct sim_timer *timer) {
   step_call(c, &(struct hf_call_event){.kind = HF_CALL_CANCELLED});
 }
 
+static void set_timer(struct sim_call *c);
+
+static void fire_outlive(struct sim_timer *timer) {
+  struct sim_call *c = HF_CONTAINER_OF(timer, struct sim_call, outlive);
+  c->outlives = c->call.state < HF_CALL_STATE_DEGRADING;
+  hf_call_outlive(&c->call);
+  set_timer(c);
+}
+
 static void fire_provider(struct sim_timer *timer) {
   step_provider(HF_CONTAINER_OF(timer, struct sim_provider, timer),
                 &(struct hf_provider_event){.kind = HF_PROVIDER_TIMER});
@@ -129,6 +138,15 @@ static void start_attempt(struct sim_call *c, const struct hf_call_action *actio
                                       .ttl = t->ttl,
                                       .settle = t->target.check_time > 0 ? t->target.settle : HF_TIME_NEVER}};
   sim_request_start(r, action->start.new_session);
+}
+
+/* What nobody waits for is not cut short to make room for a repeat: only for a check, or because a key runs out. */
+static void check_abort(struct sim_call *c, const struct hf_call_action *action) {
+  const struct hf_call_target *t = &c->route[action->provider].target;
+  sim_check(c->kernel->check,
+            !c->outlives || action->abort.reason != HF_ABORT_ATTEMPT || t->check_time > 0 ||
+                t->safety == HF_SAFETY_KEYED,
+            "an attempt that nobody waits for was cut short", c->number);
 }
 
 static void probe_is_back(struct sim_probe *probe, bool was_probe, uint32_t generation) {
@@ -248,6 +266,20 @@ static void write_letter(struct sim_call *c, const struct hf_outcome *outcome) {
     sim_timer_set(k->world, &c->aside, now(k) + c->offer.letter_delay, fire_letter);
 }
 
+/* The longest it may take, by what its options say. */
+static hf_time longest(const struct sim_call *c) {
+  const struct hf_call_options *o = &c->kernel->call_options;
+  hf_time most = o->timeout.deadline;
+  if (c->outlives)
+    most = hf_time_max(most, o->timeout.task);
+  return o->hints.deadline > 0 ? hf_time_min(most, o->hints.deadline) : most;
+}
+
+/* At its deadline not a moment before all of it is over. */
+static bool outlived_enough(const struct sim_call *c, const struct hf_outcome *outcome, hf_time end) {
+  return outcome->end != HF_CALL_END_DEADLINE || end - c->started - c->paused == longest(c);
+}
+
 static void finish(struct sim_call *c, const struct hf_outcome *outcome) {
   struct sim_kernel *k = c->kernel;
   sim_check(k->check, !c->finished, "a call ended twice", c->number);
@@ -260,9 +292,11 @@ static void finish(struct sim_call *c, const struct hf_outcome *outcome) {
   k->levels.degraded += outcome->source != HF_SOURCE_LIVE;
   k->levels.hedges_won += outcome->end == HF_CALL_END_ANSWERED && outcome->attempt + 1 < outcome->attempts;
   sim_timer_stop(k->world, &c->cancel);
+  sim_timer_stop(k->world, &c->outlive);
   hf_time end = c->letters_asked ? c->letter_at : now(k);
-  sim_check(k->check, end - c->started - c->paused <= c->call.timeout.deadline, "a call outlived its deadline",
-            c->number);
+  sim_check(k->check, end - c->started - c->paused <= longest(c), "a call outlived its deadline", c->number);
+  k->levels.outlived += end - c->started - c->paused > k->call_options.timeout.deadline;
+  sim_check(k->check, outlived_enough(c, outcome, end), "a call ended before its time", c->number);
   sim_check(k->check, now(k) - end <= HF_CALL_LETTER_WAIT, "a letter was waited for too long", c->number);
   sim_check(k->check, !c->call.waiter.queued, "a finished call is still queued", c->number);
   sim_check(k->check, (outcome->letter != HF_LETTER_NONE) == (c->letters_asked > 0), "a letter nobody knows of",
@@ -287,6 +321,7 @@ static void perform_call(struct sim_call *c, const struct hf_call_action *action
     start_attempt(c, action);
     break;
   case HF_CALL_ABORT_ATTEMPT:
+    check_abort(c, action);
     sim_request_abort(&c->requests[action->abort.attempt]);
     break;
   case HF_CALL_REPORT:
@@ -323,11 +358,16 @@ static void step_call(struct sim_call *c, const struct hf_call_event *event) {
   trace_call(k->trace, now(k), c, event, &out);
   for (unsigned i = 0; i < out.len; i++)
     perform_call(c, &out.items[i]);
+  set_timer(c);
+}
+
+static void set_timer(struct sim_call *c) {
+  struct sim_world *w = c->kernel->world;
   hf_time at = hf_call_deadline(&c->call);
   if (at == HF_TIME_NEVER)
-    sim_timer_stop(k->world, &c->timer);
+    sim_timer_stop(w, &c->timer);
   else if (c->timer.node.place == 0 || c->timer.node.at != at)
-    sim_timer_set(k->world, &c->timer, at, fire_call);
+    sim_timer_set(w, &c->timer, at, fire_call);
 }
 
 static unsigned tool_number(const struct sim_provider *p, const struct hf_provider_tool *tool) {
@@ -520,6 +560,10 @@ void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_
   sim_timer_set(kernel->world, &c->arrival, at, fire_arrival);
   if (cancel_at != HF_TIME_NEVER)
     sim_timer_set(kernel->world, &c->cancel, cancel_at, fire_cancel);
+}
+
+void sim_kernel_outlive(struct sim_kernel *kernel, unsigned number, hf_time at) {
+  sim_timer_set(kernel->world, &kernel->calls[number].outlive, at, fire_outlive);
 }
 
 static bool all_read_only(const struct sim_call *c) {

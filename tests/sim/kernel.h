@@ -33,6 +33,7 @@ struct sim_call {
   struct sim_timer timer;   /* the call's own */
   struct sim_timer arrival; /* when it starts */
   struct sim_timer cancel;
+  struct sim_timer outlive; /* when nobody waits on the line any more */
   struct sim_timer aside; /* a check, a degraded answer, a letter: one at a time */
   struct sim_timer delivery;
   struct hf_call_event answers[SIM_ANSWERS_MAX]; /* of providers, in the call's queue */
@@ -57,6 +58,7 @@ struct sim_call {
   hf_time started;
   hf_time paused;    /* for people, in all */
   hf_time paused_at; /* HF_TIME_NEVER when not paused */
+  bool outlives;
   bool checking;
   bool cancelled;
   bool finished;
@@ -86,7 +88,7 @@ struct sim_provider {
 
 /* How often each level of the chain was reached. */
 struct sim_levels {
-  unsigned long moves, hedges, hedges_won, checks, checked, disproved, degraded, letters;
+  unsigned long moves, hedges, hedges_won, checks, checked, disproved, degraded, letters, outlived;
 };
 
 struct sim_kernel {
@@ -117,6 +119,9 @@ void sim_kernel_deinit(struct sim_kernel *kernel);
  * drawn. */
 void sim_kernel_call(struct sim_kernel *kernel, unsigned number, hf_time at, hf_time cancel_at,
                      const struct sim_target *route, unsigned route_len, const struct sim_offer *offer);
+
+/* From `at` on nobody waits on the line for it. */
+void sim_kernel_outlive(struct sim_kernel *kernel, unsigned number, hf_time at);
 
 /* After the world has come to rest: what must be true in the end. */
 void sim_kernel_check_end(struct sim_kernel *kernel);

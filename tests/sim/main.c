@@ -49,7 +49,9 @@ static void configure(struct sim_kernel *k, struct sim_world *w) {
   if (sim_world_chance(w, 20))
     k->call_options.timeout.deadline = HF_MS(between(w, 1, 20000));
   if (sim_world_chance(w, 20))
-    k->call_options.hints.deadline = HF_MS(between(w, 1, 30000));
+    k->call_options.hints.deadline = HF_MS(between(w, 1, sim_world_chance(w, 50) ? 30000 : 300000));
+  if (sim_world_chance(w, 50))
+    k->call_options.timeout.task = HF_MS(between(w, 1, 300000));
   k->provider_options.adaptive = sim_world_chance(w, 30);
   if (sim_world_chance(w, 30))
     k->provider_options.max_wait = HF_MS(between(w, 1, 5000));
@@ -122,6 +124,7 @@ static unsigned draw_route(struct sim_world *w, struct sim_target *route) {
 static void plan_calls(struct sim_kernel *k, struct sim_world *w, bool chain) {
   hf_time at = 0;
   hf_time gap = HF_MS(between(w, 1, 3000));
+  bool outliving = sim_world_chance(w, 30);
   for (unsigned i = 0; i < w->call_count; i++) {
     at += sim_world_between(w, 0, gap);
     if (sim_world_chance(w, 1))
@@ -139,6 +142,8 @@ static void plan_calls(struct sim_kernel *k, struct sim_world *w, bool chain) {
       route[0].provider = (unsigned)hf_random_below(&w->random, w->upstream_count);
     }
     sim_kernel_call(k, i, at, cancel_at, route, len, NULL);
+    if (outliving && sim_world_chance(w, 30))
+      sim_kernel_outlive(k, i, hf_time_max(0, at + sim_world_between(w, 0, HF_SECONDS(30)) - HF_SECONDS(2)));
   }
 }
 
@@ -151,6 +156,7 @@ static void add_levels(struct sim_levels *sum, const struct sim_levels *levels) 
   sum->disproved += levels->disproved;
   sum->degraded += levels->degraded;
   sum->letters += levels->letters;
+  sum->outlived += levels->outlived;
 }
 
 static void run_seed(uint64_t seed, unsigned calls, FILE *trace, struct totals *totals) {
@@ -193,8 +199,9 @@ static int run_seeds(uint64_t first, unsigned long count, unsigned calls) {
   printf("# %lu seeds, %lu calls, %lu attempts, %.2f s, %.0f calls/s\n", count, totals.calls, totals.attempts, took,
          (double)totals.calls / took);
   const struct sim_levels *l = &totals.levels;
-  printf("# next targets %lu, hedges %lu (won %lu), checks %lu (ran %lu, did not %lu), degraded %lu, letters %lu\n",
-         l->moves, l->hedges, l->hedges_won, l->checks, l->checked, l->disproved, l->degraded, l->letters);
+  printf("# next targets %lu, hedges %lu (won %lu), checks %lu (ran %lu, did not %lu), degraded %lu, letters %lu, "
+         "outlived %lu\n",
+         l->moves, l->hedges, l->hedges_won, l->checks, l->checked, l->disproved, l->degraded, l->letters, l->outlived);
   printf("#");
   for (int i = 0; i < HF_FAULT_COUNT; i++)
     printf(" %s=%lu", hf_fault_name((enum hf_fault)i), totals.faults[i]);

@@ -1901,6 +1901,115 @@ static void call__deadline_blames_the_tool_after_a_fair_time(void **state) {
   }
 }
 
+static void call__that_nobody_waits_for_has_the_time_of_a_task(void **state) {
+  (void)state;
+  static const struct row {
+    hf_time deadline, task, hint, due;
+  } rows[] = {
+      {HF_SECONDS(55), HF_SECONDS(600), 0, HF_SECONDS(600)},
+      {HF_SECONDS(55), HF_SECONDS(600), HF_SECONDS(20), HF_SECONDS(20)},
+      {HF_SECONDS(55), HF_SECONDS(600), HF_SECONDS(100), HF_SECONDS(100)}, /* it tightens that, too */
+      {HF_SECONDS(55), HF_SECONDS(600), HF_SECONDS(601), HF_SECONDS(600)},
+      {HF_SECONDS(55), HF_SECONDS(50), 0, HF_SECONDS(55)}, /* never less than it had */
+      {HF_SECONDS(55), 0, 0, HF_SECONDS(55)},
+      {HF_SECONDS(55), HF_SECONDS(50), HF_SECONDS(20), HF_SECONDS(20)},
+  };
+  enum { BEFORE, ACQUIRING, RUNNING, MOMENTS };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int when = BEFORE; when < MOMENTS; when++) {
+      struct fixture f;
+      struct hf_call_options o = options(HF_SAFETY_UNSAFE);
+      o.timeout.deadline = rows[i].deadline;
+      o.timeout.task = rows[i].task;
+      o.hints.deadline = rows[i].hint;
+      hf_call_init(&f.call, &o);
+      if (when == BEFORE)
+        hf_call_outlive(&f.call);
+      step(&f, (struct hf_call_event){.kind = HF_CALL_STARTED}, HF_SECONDS(1));
+      if (when == ACQUIRING) {
+        hf_call_outlive(&f.call);
+        hf_call_outlive(&f.call);
+      }
+      assert_int_equal(f.call.waiter.until,
+                       HF_SECONDS(1) +
+                           (when == RUNNING && rows[i].hint != HF_SECONDS(20) ? HF_SECONDS(55) : rows[i].due));
+      grant(&f, HF_SECONDS(1));
+      sent(&f, 0, true, HF_SECONDS(1));
+      if (when == RUNNING)
+        hf_call_outlive(&f.call);
+      assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(1) + rows[i].due);
+      timer(&f, HF_SECONDS(1) + rows[i].due);
+      assert_int_equal(outcome(&f)->end, HF_CALL_END_DEADLINE);
+      bool callers = rows[i].hint > 0 && rows[i].due == rows[i].hint;
+      assert_int_equal(report(&f, 1)->blame, callers ? HF_BLAME_NOBODY : HF_BLAME_TOOL);
+    }
+  }
+}
+
+static void call__that_nobody_waits_for_is_not_cut_short_for_a_repeat(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_READ_ONLY);
+  sent(&f, 0, true, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20));
+  hf_call_outlive(&f.call);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3600));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_SIGN_OF_LIFE}, HF_SECONDS(100));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(130)); /* silence is not work */
+  step(&f, (struct hf_call_event){.kind = HF_CALL_SIGN_OF_LIFE}, HF_SECONDS(120));
+  timer(&f, HF_SECONDS(150));
+  assert_int_equal(f.acts.items[0].abort.reason, HF_ABORT_IDLE);
+  timer(&f, hf_call_deadline(&f.call));
+  grant(&f, HF_SECONDS(160)); /* which is repeated, as any other */
+  sent(&f, 1, true, HF_SECONDS(160));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3600));
+  timer(&f, HF_SECONDS(3600));
+  assert_outcome(&f, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, HF_EXECUTED_MAYBE, 2);
+}
+
+/* Its attempt takes more than one that is cut short, but others wait for that no longer than for any call. */
+static void call__that_nobody_waits_for_holds_a_probe_no_longer_than_a_call(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  start_with(&f, &o);
+  assert_int_equal(f.call.waiter.lease, HF_SECONDS(20));
+  hf_call_init(&f.call, &o);
+  hf_call_outlive(&f.call);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_STARTED}, 0);
+  assert_int_equal(f.call.waiter.lease, HF_SECONDS(55));
+  assert_true(f.call.waiter.may_wait);
+}
+
+static void call__that_a_person_is_asked_in_has_its_time_besides(void **state) {
+  (void)state;
+  struct fixture f;
+  running(&f, HF_SAFETY_UNSAFE);
+  sent(&f, 0, true, 0);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED}, HF_SECONDS(10));
+  hf_call_outlive(&f.call);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3610)); /* of the person */
+  step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED}, HF_SECONDS(110));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_ANSWER_BYTES}, HF_SECONDS(3690));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(3700));
+}
+
+/* What is left to do then is not the tool's, and has its own time. */
+static void call__that_ends_gets_no_more_time(void **state) {
+  (void)state;
+  struct fixture f;
+  struct hf_call_options o = options(HF_SAFETY_READ_ONLY);
+  o.degrades = true;
+  o.retry.attempts = 1;
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  faulted(&f, 0, http(500, -1), HF_SECONDS(1));
+  ASSERT_ACTIONS(&f, HF_CALL_REPORT, HF_CALL_DEGRADE);
+  hf_call_outlive(&f.call);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
+}
+
 static void call__pause_may_last_until_the_least_attempt_just_fits(void **state) {
   (void)state;
   for (int late = 0; late < 2; late++) {
@@ -2495,6 +2604,11 @@ int main(void) {
       cmocka_unit_test(call__final_fault_of_the_first_of_two_is_its_own),
       cmocka_unit_test(call__session_is_not_lost_once_the_server_spoke),
       cmocka_unit_test(call__deadline_blames_the_tool_after_a_fair_time),
+      cmocka_unit_test(call__that_nobody_waits_for_has_the_time_of_a_task),
+      cmocka_unit_test(call__that_nobody_waits_for_is_not_cut_short_for_a_repeat),
+      cmocka_unit_test(call__that_nobody_waits_for_holds_a_probe_no_longer_than_a_call),
+      cmocka_unit_test(call__that_a_person_is_asked_in_has_its_time_besides),
+      cmocka_unit_test(call__that_ends_gets_no_more_time),
       cmocka_unit_test(call__pause_may_last_until_the_least_attempt_just_fits),
       cmocka_unit_test(call__refused_before_anything_was_tried_it_says_by_what),
       cmocka_unit_test(call__refusal_after_an_attempt_keeps_its_fault),

@@ -301,26 +301,29 @@ static void config__policies_stack_up(void **state) {
   struct loaded l;
   load(&l, "profile: light\n"
            "policies:\n"
-           "  default: { timeout: { deadline: 40s } }\n"
-           "  long: { timeout: { deadline: 1h, idle: 5m } }\n"
+           "  default: { timeout: { deadline: 40s, task: 2h } }\n"
+           "  long: { timeout: { deadline: 1h, idle: 5m, task: 5h } }\n"
            "mcpServers:\n"
            "  a: { command: x, policy: long, timeout: { idle: 2m }, breaker: { failures: 3 } }\n"
            "  b: { command: x }\n"
            "tools:\n"
            "  '*': { retry: { attempts: 6 } }\n"
            "  'a__slow*': { policy: long, timeout: { deadline: 2h } }\n"
-           "  'b__x': { safety: read_only }\n");
+           "  'b__x': { safety: read_only }\n"
+           "  'b__export': { timeout: { task: 1d } }\n");
   assert_string_equal(l.text.data, "");
   assert_int_equal(l.r, 0);
   const struct hf_server_settings *a = &l.settings->servers[0];
   const struct hf_server_settings *b = &l.settings->servers[1];
   assert_int_equal(a->policy.timeout.deadline, HF_SECONDS(3600));
   assert_int_equal(a->policy.timeout.idle, HF_SECONDS(120));
+  assert_int_equal(a->policy.timeout.task, HF_SECONDS(5 * 3600));
   assert_int_equal(a->policy.retry.attempts, 3);
   assert_int_equal(a->policy.breaker.failures, 3);
   assert_int_equal(a->provider.breaker.failures, 3);
   assert_int_equal(a->provider.max_concurrent, 32);
   assert_int_equal(b->policy.timeout.deadline, HF_SECONDS(40));
+  assert_int_equal(b->policy.timeout.task, HF_SECONDS(2 * 3600));
   assert_int_equal(b->policy.breaker.failures, 10);
 
   const struct hf_tool_settings *t = hf_settings_tool(l.settings, HF_STR("a"), HF_STR("any"));
@@ -336,6 +339,8 @@ static void config__policies_stack_up(void **state) {
   assert_true(t->has_safety);
   assert_false(t->has_policy);
   assert_int_equal(t->safety, HF_SAFETY_READ_ONLY);
+  t = hf_settings_tool(l.settings, HF_STR("b"), HF_STR("export"));
+  assert_int_equal(t->policy.timeout.task, HF_SECONDS(86400));
   unload(&l);
 }
 

@@ -331,6 +331,21 @@ static void run__aborts_what_takes_too_long(void **state) {
   hf_provider_unref(w.provider);
 }
 
+static void run__that_nobody_waits_for_takes_the_time_of_a_task(void **state) {
+  (void)state;
+  struct world w;
+  world_init(&w);
+  struct hf_run *run = started(&w, 0);
+  assert_int_equal(next(run, 0).answer_by, HF_SECONDS(20));
+  sent(run, 0, HF_SECONDS(1));
+  hf_run_outlive(run);
+  assert_int_equal(next(run, HF_SECONDS(20)).until, HF_SECONDS(3600));
+  done(run, 0, 200, HF_SECONDS(3599));
+  assert_int_equal(next(run, HF_SECONDS(3599)).outcome.end, HF_CALL_END_ANSWERED);
+  hf_run_free(run);
+  hf_provider_unref(w.provider);
+}
+
 static void run__attempt_that_was_never_fetched_needs_no_abort(void **state) {
   (void)state;
   struct world w;
@@ -502,6 +517,7 @@ int main(void) {
       cmocka_unit_test(run__repeats_after_a_pause),
       cmocka_unit_test(run__unsafe_is_not_repeated_once_it_may_have_run),
       cmocka_unit_test(run__aborts_what_takes_too_long),
+      cmocka_unit_test(run__that_nobody_waits_for_takes_the_time_of_a_task),
       cmocka_unit_test(run__attempt_that_was_never_fetched_needs_no_abort),
       cmocka_unit_test(run__breaker_opens_refuses_at_once_and_recovers),
       cmocka_unit_test(run__open_provider_needs_no_synthetic_probe),
