@@ -11,8 +11,8 @@ bool hf_attempt_repeat_is_left(const struct hf_call *call) {
 }
 
 /* It is cut short of the deadline only to make room for another one, for whoever waits. */
-static bool is_limited(const struct hf_call *call) {
-  if (call->outlives)
+static bool is_limited(const struct hf_call *call, const struct hf_attempt *a) {
+  if (call->outlives || a->followed)
     return false;
   bool may_repeat = hf_chain_allows_repeat(call, call->target, call->now) || hf_chain_can_disprove(call, call->target);
   return (hf_attempt_repeat_is_left(call) && may_repeat) || hf_chain_can_pass_on(call);
@@ -29,7 +29,7 @@ static hf_time reserve_limit(const struct hf_call *call, const struct hf_attempt
 }
 
 static hf_time total_limit(const struct hf_call *call, const struct hf_attempt *a) {
-  hf_time limit = is_limited(call) ? hf_time_add(a->started, call->timeout.attempt) : HF_TIME_NEVER;
+  hf_time limit = is_limited(call, a) ? hf_time_add(a->started, call->timeout.attempt) : HF_TIME_NEVER;
   return hf_time_min(limit, reserve_limit(call, a));
 }
 

@@ -84,6 +84,12 @@ struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index) {
   return NULL;
 }
 
+void hf_call_follow(struct hf_call *call, unsigned attempt) {
+  struct hf_attempt *a = hf_call_attempt(call, attempt);
+  if (a)
+    a->followed = true;
+}
+
 static bool has_time(const struct hf_call *call, hf_time from) {
   return hf_time_add(from, HF_LEAST_ATTEMPT) <= call->deadline;
 }

@@ -31,6 +31,7 @@ struct hf_attempt {
   bool connected;     /* ends the connect timer */
   bool spoke;         /* there was a sign of life */
   bool complete;      /* the request is out: the tool can run from here on */
+  bool followed;      /* it goes on as work at its server: its own time does not end it */
   bool new_session;   /* opening the session comes before the first byte: no connect timer */
   unsigned questions; /* outstanding questions to a person */
   unsigned index;
@@ -118,5 +119,9 @@ static inline void hf_call_stay(struct hf_call *call) {
 
 /* The attempt in flight with this index, or NULL. */
 struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index);
+
+/* The server has taken the attempt's work on, and it is followed there: from now on no time of its own cuts it short
+ * for a repeat, only silence and the deadline end it. Arm the timer anew. */
+void hf_call_follow(struct hf_call *call, unsigned attempt);
 
 #endif

@@ -1967,6 +1967,21 @@ static void call__that_nobody_waits_for_is_not_cut_short_for_a_repeat(void **sta
   assert_outcome(&f, HF_CALL_END_DEADLINE, HF_FAULT_DEADLINE, HF_EXECUTED_MAYBE, 2);
 }
 
+/* Another one would begin the work anew. */
+static void call__attempt_that_is_followed_at_its_server_is_not_cut_short(void **state) {
+  (void)state;
+  struct fixture f;
+  two_in_flight(&f, 1);
+  hf_call_follow(&f.call, 2); /* there is none */
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20));
+  hf_call_follow(&f.call, 0);
+  assert_int_equal(hf_call_deadline(&f.call), HF_MS(20200)); /* of the other one */
+  hf_call_follow(&f.call, 1);
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(55));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_SIGN_OF_LIFE, .attempt = 1}, HF_SECONDS(10));
+  assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(40)); /* silence ends it */
+}
+
 /* Its attempt takes more than one that is cut short, but others wait for that no longer than for any call. */
 static void call__that_nobody_waits_for_holds_a_probe_no_longer_than_a_call(void **state) {
   (void)state;
@@ -2604,6 +2619,7 @@ int main(void) {
       cmocka_unit_test(call__final_fault_of_the_first_of_two_is_its_own),
       cmocka_unit_test(call__session_is_not_lost_once_the_server_spoke),
       cmocka_unit_test(call__deadline_blames_the_tool_after_a_fair_time),
+      cmocka_unit_test(call__attempt_that_is_followed_at_its_server_is_not_cut_short),
       cmocka_unit_test(call__that_nobody_waits_for_has_the_time_of_a_task),
       cmocka_unit_test(call__that_nobody_waits_for_is_not_cut_short_for_a_repeat),
       cmocka_unit_test(call__that_nobody_waits_for_holds_a_probe_no_longer_than_a_call),
