@@ -147,6 +147,7 @@ struct hf_stored_task {
   struct hf_str tool;        /* the name that the client used */
   struct hf_str server;      /* where the server's own task is, by its name in the configuration; or absent */
   struct hf_str server_task; /* what that server calls it, or absent: the gateway runs it */
+  struct hf_str letter;      /* as read: what was made of its intent when its gateway died; or absent */
   enum hf_task_status status;
   struct hf_str message; /* about the status, for people; or absent */
   struct hf_str result;  /* raw: of COMPLETED its result, of FAILED its JSON-RPC error object; else absent */

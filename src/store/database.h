@@ -51,6 +51,20 @@ int hf_database_change(struct hf_database *database, const struct hf_letter *let
 int hf_database_remember(struct hf_database *database, const struct hf_keyed *keyed);
 int hf_database_keep(struct hf_database *database, const struct hf_cached *cached);
 
+/* As the operations; what is read is told within the call. `now_ms`: what has expired by then is not there. */
+int hf_database_keep_task(struct hf_database *database, const struct hf_stored_task *task);
+int hf_database_drop_task(struct hf_database *database, struct hf_str id);
+int hf_database_find_task(struct hf_database *database, struct hf_str id, int64_t now_ms, hf_stored_task_fn *task,
+                          void *ctx);
+int hf_database_list_tasks(struct hf_database *database, const struct hf_task_filter *filter, int64_t now_ms,
+                           hf_stored_task_fn *task, void *ctx);
+
+/* Have dead owners left unfinished tasks? 1, 0, or an error. */
+int hf_database_tasks_left(struct hf_database *database, int64_t now_ms);
+
+/* They become ours, and are told before that is committed. */
+int hf_database_take_tasks(struct hf_database *database, int64_t now_ms, hf_stored_task_fn *task, void *ctx);
+
 /* A count, as hf_database_tally has added it up. Texts are borrowed. */
 struct hf_tally_entry {
   int64_t hour; /* since 1970 */
@@ -105,9 +119,8 @@ int hf_database_recover(struct hf_database *database, int64_t now_ms);
 /* Retention, in a transaction of its own: announces letters and removes some, in age (what is older than `maxAge` and
  * was announced a day, or `maxAge` if that is less, before) and in size (the oldest beyond `maxBytes`, those that are
  * done first; announced when there is a tenth left). Calls back with each that is removed, before it is;
- * hf_database_news tells the announcements. Keys, cached answers and counts that have expired
- * go, too. `ret_more`: there is
- * more to do. */
+ * hf_database_news tells the announcements. Keys, cached answers, counts, and tasks that are done or nobody's go, too,
+ * when they have expired. `ret_more`: there is more to do. */
 int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_news_fn *news, void *ctx, bool *ret_more);
 
 #endif

@@ -58,6 +58,19 @@ struct hf_str hf_database_kept(const struct hf_database *database, struct hf_str
 int hf_database_add_letter(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
                            int64_t *ret_row);
 
+/* What a dead owner left unfinished is nobody's from now on, to be taken; so are the intents of what may be followed.
+ */
+int hf_database_leave_tasks(struct hf_database *database, const char *owner, int64_t now_ms);
+
+/* The letter that was made of a call's intent is named in its task, if that is nobody's. */
+int hf_database_name_letter(struct hf_database *database, struct hf_str call, const char *id);
+
+/* Makes letters of intents that were left with a task, where that has gone; in a transaction of its own. */
+int hf_database_recover_lost(struct hf_database *database, int64_t now_ms);
+
+/* How many tasks there are, and how large their results are together. */
+int hf_database_task_totals(struct hf_database *database, uint64_t *ret_count, uint64_t *ret_bytes);
+
 /* Makes letters of what this one left. */
 int hf_database_recover_owner(struct hf_database *database, const char *owner, int64_t now_ms);
 

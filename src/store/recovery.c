@@ -1,5 +1,6 @@
-/* What dead owners left: intents become letters, and letters that were being replayed are dead again. All of one look
- * at the owners is one transaction, and it ends their rows, so that however many gateways look, it happens once. */
+/* What dead owners left: intents become letters, and letters that were being replayed are dead again; tasks are
+ * nobody's until somebody takes them, and so are the intents of those that a server may still be at. All of one look at
+ * the owners is one transaction, and it ends their rows, so that however many gateways look, it happens once. */
 #include "store/database.h"
 
 #include "base/alloc.h"
@@ -111,6 +112,8 @@ static int bury_intent(struct hf_database *database, sqlite3_stmt *s, struct hf_
   if (r == 0)
     r = hf_database_add_letter(database, &letter, id, &row);
   if (r == 0)
+    r = hf_database_name_letter(database, letter.call, id);
+  if (r == 0)
     hf_database_tell(database, HF_NEWS_RECOVERED, row);
   return r;
 }
@@ -139,12 +142,42 @@ static int bury_intents(struct hf_database *database, const char *owner, int64_t
 int hf_database_recover_owner(struct hf_database *database, const char *owner, int64_t now_ms) {
   int r = give_back_all(database, owner, now_ms);
   if (r == 0)
+    r = hf_database_leave_tasks(database, owner, now_ms);
+  if (r == 0)
     r = bury_intents(database, owner, now_ms);
   if (r < 0)
     return r;
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_OWNER_END);
   hf_bind_str(s, 1, hf_str_from(owner));
   return hf_database_run(database, s);
+}
+
+int hf_database_recover_lost(struct hf_database *database, int64_t now_ms) {
+  static const char lost[] = "lost"; /* an owner's id is hex, so this is none */
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_INTENT_LOST);
+  if (s)
+    (void)sqlite3_bind_int64(s, 1, now_ms);
+  int r = hf_database_step(database, s);
+  if (r <= 0)
+    return r;
+  const bool any = sqlite3_column_int64(s, 0) > 0;
+  r = hf_database_run(database, s);
+  if (r < 0 || !any)
+    return r;
+  r = hf_database_begin(database, true);
+  if (r < 0)
+    return r;
+  s = hf_database_statement(database, HF_SQL_INTENT_LOSE);
+  if (s)
+    (void)sqlite3_bind_int64(s, 1, now_ms);
+  hf_bind_str(s, 2, hf_str_from(lost));
+  r = hf_database_run(database, s);
+  if (r == 0)
+    r = bury_intents(database, lost, now_ms);
+  if (r == 0)
+    return hf_database_commit(database);
+  hf_database_rollback(database);
+  return r;
 }
 
 int hf_database_left(struct hf_database *database, const struct hf_fingerprint *fingerprint, int64_t since_ms,

@@ -170,6 +170,8 @@ int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_new
   if (r == 0)
     r = expire(database, HF_SQL_KEY_EXPIRE, now_ms);
   if (r == 0)
+    r = expire(database, HF_SQL_TASK_EXPIRE, now_ms);
+  if (r == 0)
     r = expire(database, HF_SQL_CACHE_EXPIRE, now_ms);
   if (r == 0)
     r = expire(database, HF_SQL_CACHE_TRIM, CACHE_BYTES_MAX);
@@ -180,6 +182,8 @@ int hf_database_sweep(struct hf_database *database, int64_t now_ms, hf_store_new
     return r;
   }
   r = hf_database_commit(database);
+  if (r == 0)
+    r = hf_database_recover_lost(database, now_ms);
   if (r == 0)
     r = hf_database_run(database, hf_database_statement(database, HF_SQL_VACUUM));
   *ret_more = sweep.more;
@@ -208,6 +212,9 @@ int hf_database_stats(struct hf_database *database, struct hf_store_stats *ret_s
   int r = read_totals(database, &totals);
   if (r == 0)
     r = read_classes(database, &totals.stats);
+  uint64_t task_bytes;
+  if (r == 0)
+    r = hf_database_task_totals(database, &totals.stats.tasks, &task_bytes);
   if (r < 0)
     return r;
   sqlite3_stmt *s = hf_database_statement(database, HF_SQL_PAGES);

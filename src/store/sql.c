@@ -1,8 +1,12 @@
 /* Statuses and `executed` are numbers in the tables, those of enum hf_letter_status and enum hf_executed: 0 is dead, 1
- * replaying, 4 quarantined. What may be large stands last in a table, so that a search need not read past it. */
+ * replaying, 4 quarantined; and of enum hf_task_status: below 2 a task is unfinished. What may be large stands last in
+ * a table, so that a search need not read past it. An owner of '' is nobody: what a dead one left, and others may take.
+ */
 #include "store/sql.h"
 
 #include "gateway/store.h"
+
+#define BYTES_OF(text) "coalesce(length(CAST(" text " AS BLOB)), 0)"
 
 const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
     "CREATE TABLE owners (id TEXT PRIMARY KEY NOT NULL, pid INTEGER NOT NULL, since_ms INTEGER NOT NULL) WITHOUT ROWID;"
@@ -37,6 +41,26 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
     "CREATE TABLE tallies (hour INTEGER NOT NULL, server TEXT NOT NULL, tool TEXT NOT NULL, what TEXT NOT NULL,"
     " n INTEGER NOT NULL, PRIMARY KEY (hour, server, tool, what)) WITHOUT ROWID;"
     "PRAGMA user_version = 3",
+
+    "CREATE TABLE tasks (id TEXT PRIMARY KEY NOT NULL, owner TEXT NOT NULL, status INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    " principal TEXT NOT NULL, endpoint TEXT NOT NULL, call TEXT, tool TEXT, server TEXT, server_task TEXT,"
+    " letter TEXT, message TEXT, result TEXT);"
+    "CREATE INDEX tasks_principal ON tasks (principal, endpoint, created_ms);"
+    "CREATE INDEX tasks_expires ON tasks (expires_ms);"
+    "CREATE INDEX tasks_owner ON tasks (owner, call) WHERE status < 2;"
+    "CREATE TABLE task_totals (n INTEGER NOT NULL, bytes INTEGER NOT NULL);"
+    "INSERT INTO task_totals VALUES (0, 0);"
+    "CREATE TRIGGER tasks_added AFTER INSERT ON tasks BEGIN"
+    " UPDATE task_totals SET n = n + 1, bytes = bytes + " BYTES_OF(
+        "new.result") "; END;"
+                      "CREATE TRIGGER tasks_changed AFTER UPDATE OF result ON tasks BEGIN"
+                      " UPDATE task_totals SET bytes = bytes + " BYTES_OF("new.result") " - " BYTES_OF(
+                          "old.result") "; END;"
+                                        "CREATE TRIGGER tasks_removed AFTER DELETE ON tasks BEGIN"
+                                        " UPDATE task_totals SET n = n - 1, bytes = bytes - " BYTES_OF(
+                                            "old.result") "; END;"
+                                                          "PRAGMA user_version = 4",
 };
 
 #define LETTER_COLUMNS                                                                                                 \
@@ -46,6 +70,15 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
 
 #define LEFT_AND_WAITS                                                                                                 \
   " status IN (0, 4) AND executed > 0 AND reason = '" HF_LETTER_GATEWAY_DIED "' ORDER BY last_ms DESC LIMIT 256"
+
+#define TASK_COLUMNS                                                                                                   \
+  "id, owner, status, created_ms, updated_ms, expires_ms, principal, endpoint, call, tool, server, server_task, "      \
+  "letter, message"
+
+/* Tasks that are nobody's, and whose servers may still be at them. */
+#define TASKS_TO_FOLLOW(now)                                                                                           \
+  "SELECT call FROM tasks WHERE owner = '' AND status < 2 AND server_task IS NOT NULL AND call IS NOT NULL"            \
+  " AND expires_ms > " now
 
 /* The last 100 entries are enough to understand a letter. */
 #define HISTORY_WITH(entry)                                                                                            \
@@ -59,7 +92,8 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
 
     [HF_SQL_OWNER_ADD] = "INSERT INTO owners VALUES (?1, ?2, ?3)",
     [HF_SQL_OWNER_END] = "DELETE FROM owners WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM intents WHERE owner = ?1)"
-                         " AND NOT EXISTS (SELECT 1 FROM letters WHERE owner = ?1)",
+                         " AND NOT EXISTS (SELECT 1 FROM letters WHERE owner = ?1)"
+                         " AND NOT EXISTS (SELECT 1 FROM tasks WHERE owner = ?1 AND status < 2)",
     [HF_SQL_OWNER_LIST] = "SELECT id FROM owners WHERE id <> ?1",
 
     [HF_SQL_INTEND] = "INSERT INTO intents (call, owner, priority, at_ms, redacted, fingerprint, principal, server,"
@@ -70,6 +104,11 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_INTENT_LIST] = "SELECT call, priority, at_ms, redacted, fingerprint, principal, server, tool, route, key,"
                            " trace_id, arguments FROM intents WHERE owner = ?1",
     [HF_SQL_INTENT_END_ALL] = "DELETE FROM intents WHERE owner = ?1",
+    [HF_SQL_INTENT_LEAVE] = "UPDATE intents SET owner = '' WHERE owner = ?1 AND call IN (" TASKS_TO_FOLLOW("?2") ")",
+    [HF_SQL_INTENT_TAKE] = "UPDATE intents SET owner = ?1 WHERE owner = '' AND call IN (SELECT call FROM tasks"
+                           " WHERE owner = ?1 AND status < 2)",
+    [HF_SQL_INTENT_LOST] = "SELECT count(*) FROM intents WHERE owner = '' AND call NOT IN (" TASKS_TO_FOLLOW("?1") ")",
+    [HF_SQL_INTENT_LOSE] = "UPDATE intents SET owner = ?2 WHERE owner = '' AND call NOT IN (" TASKS_TO_FOLLOW("?1") ")",
 
     [HF_SQL_LETTER_ADD] = "INSERT INTO letters (" LETTER_COLUMNS LETTER_LARGE ")"
                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
@@ -138,6 +177,32 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_CACHE_EXPIRE] = "DELETE FROM cache WHERE expires_ms <= ?1",
     [HF_SQL_CACHE_TRIM] = "DELETE FROM cache WHERE fingerprint IN (SELECT fingerprint FROM (SELECT fingerprint,"
                           " sum(bytes) OVER (ORDER BY at_ms DESC, fingerprint) AS total FROM cache) WHERE total > ?1)",
+
+    [HF_SQL_TASK_PUT] =
+        "INSERT INTO tasks (" TASK_COLUMNS ", result)"
+        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15"
+        " WHERE ?4 > 0 AND ?6 > 0 OR EXISTS (SELECT 1 FROM tasks WHERE id = ?1)"
+        " ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, status = excluded.status,"
+        " created_ms = CASE ?4 WHEN 0 THEN created_ms ELSE ?4 END,"
+        " updated_ms = CASE ?5 WHEN 0 THEN updated_ms ELSE ?5 END,"
+        " expires_ms = CASE ?6 WHEN 0 THEN expires_ms ELSE ?6 END, call = coalesce(?9, call), tool = coalesce(?10, "
+        "tool),"
+        " server = coalesce(?11, server), server_task = coalesce(?12, server_task), letter = coalesce(?13, letter),"
+        " message = coalesce(?14, message), result = coalesce(?15, result)"
+        " WHERE owner IN (?2, '')",
+    [HF_SQL_TASK_OWNER] = "SELECT owner FROM tasks WHERE id = ?1",
+    [HF_SQL_TASK_DROP] = "DELETE FROM tasks WHERE id = ?1 AND (status > 1 OR owner IN (?2, ''))",
+    [HF_SQL_TASK_GET] = "SELECT " TASK_COLUMNS ", result FROM tasks WHERE id = ?1 AND expires_ms > ?2",
+    [HF_SQL_TASK_PLACE] = "SELECT created_ms, rowid FROM tasks WHERE id = ?1 AND principal = ?2 AND endpoint = ?3",
+    [HF_SQL_TASK_LIST] = "SELECT " TASK_COLUMNS " FROM tasks WHERE principal = ?1 AND endpoint = ?2"
+                         " AND (created_ms, rowid) > (?3, ?4) AND expires_ms > ?5 ORDER BY created_ms, rowid LIMIT ?6",
+    [HF_SQL_TASK_LEAVE] = "UPDATE tasks SET owner = '' WHERE owner = ?1 AND status < 2",
+    [HF_SQL_TASK_LETTER] = "UPDATE tasks SET letter = ?2 WHERE owner = '' AND status < 2 AND call = ?1",
+    [HF_SQL_TASK_LEFT] = "SELECT " TASK_COLUMNS " FROM tasks WHERE owner = '' AND status < 2 AND expires_ms > ?1"
+                         " ORDER BY created_ms, rowid",
+    [HF_SQL_TASK_TAKE] = "UPDATE tasks SET owner = ?1 WHERE owner = '' AND status < 2 AND expires_ms > ?2",
+    [HF_SQL_TASK_TOTALS] = "SELECT n, bytes FROM task_totals",
+    [HF_SQL_TASK_EXPIRE] = "DELETE FROM tasks WHERE expires_ms <= ?1 AND (status > 1 OR owner = '')",
 
     [HF_SQL_TALLY_ADD] =
         "INSERT INTO tallies SELECT a.value ->> '$.hour', a.value ->> '$.server', a.value ->> '$.tool',"

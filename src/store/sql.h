@@ -2,7 +2,7 @@
 #ifndef HF_STORE_SQL_H
 #define HF_STORE_SQL_H
 
-enum { HF_SCHEMA_VERSION = 3, HF_APPLICATION_ID = 1212957771 /* "HLDK" */ };
+enum { HF_SCHEMA_VERSION = 4, HF_APPLICATION_ID = 1212957771 /* "HLDK" */ };
 
 /* Brings a database from version `i` to `i + 1`; each sets user_version itself. */
 extern const char *const hf_sql_migrations[HF_SCHEMA_VERSION];
@@ -42,6 +42,26 @@ enum hf_letter_column {
   HF_COLUMN_RETURNS,
 };
 
+/* A task's columns, as they are read, and as the parameters (from 1) of what writes one. */
+enum hf_task_column {
+  HF_TASK_COLUMN_ID,
+  HF_TASK_COLUMN_OWNER,
+  HF_TASK_COLUMN_STATUS,
+  HF_TASK_COLUMN_CREATED_MS,
+  HF_TASK_COLUMN_UPDATED_MS,
+  HF_TASK_COLUMN_EXPIRES_MS,
+  HF_TASK_COLUMN_PRINCIPAL,
+  HF_TASK_COLUMN_ENDPOINT,
+  HF_TASK_COLUMN_CALL,
+  HF_TASK_COLUMN_TOOL,
+  HF_TASK_COLUMN_SERVER,
+  HF_TASK_COLUMN_SERVER_TASK,
+  HF_TASK_COLUMN_LETTER,
+  HF_TASK_COLUMN_MESSAGE,
+  HF_TASK_COLUMN_SMALL, /* what follows may be large, and is not read to list tasks */
+  HF_TASK_COLUMN_RESULT = HF_TASK_COLUMN_SMALL,
+};
+
 enum hf_sql {
   HF_SQL_BEGIN,
   HF_SQL_COMMIT,
@@ -54,6 +74,10 @@ enum hf_sql {
   HF_SQL_SETTLE_REPLAY,
   HF_SQL_INTENT_LIST,
   HF_SQL_INTENT_END_ALL,
+  HF_SQL_INTENT_LEAVE,
+  HF_SQL_INTENT_TAKE,
+  HF_SQL_INTENT_LOST,
+  HF_SQL_INTENT_LOSE,
   HF_SQL_LETTER_ADD,
   HF_SQL_LETTER_RETURN,
   HF_SQL_LETTER_CHANGE,
@@ -80,6 +104,18 @@ enum hf_sql {
   HF_SQL_CACHE_LIST,
   HF_SQL_CACHE_EXPIRE,
   HF_SQL_CACHE_TRIM,
+  HF_SQL_TASK_PUT,
+  HF_SQL_TASK_OWNER,
+  HF_SQL_TASK_DROP,
+  HF_SQL_TASK_GET,
+  HF_SQL_TASK_PLACE,
+  HF_SQL_TASK_LIST,
+  HF_SQL_TASK_LEAVE,
+  HF_SQL_TASK_LETTER,
+  HF_SQL_TASK_LEFT,
+  HF_SQL_TASK_TAKE,
+  HF_SQL_TASK_TOTALS,
+  HF_SQL_TASK_EXPIRE,
   HF_SQL_TALLY_ADD,
   HF_SQL_TALLY_LIST,
   HF_SQL_TALLY_EXPIRE,

@@ -13,6 +13,7 @@ enum { TURN_MAX = 64 /* answers in one turn of the loop */ };
 struct refused {
   struct hf_store_wait *waits, **waits_end;
   struct hf_store_query *queries, **queries_end;
+  struct hf_task_query *task_queries, **task_queries_end;
 };
 
 struct disk_store {
@@ -24,6 +25,8 @@ struct disk_store {
   struct hf_list delivering;
   hf_store_news_fn *tell;
   void *tell_ctx;
+  hf_stored_task_fn *take;
+  void *take_ctx;
   atomic_bool open; /* before that nobody asks anything, and there is nothing to hear */
   bool failing;     /* the newest write failed, and it was told */
 };
@@ -55,6 +58,14 @@ static void refuse_query(struct disk_store *store, struct hf_store_query *query,
   query->next = NULL;
   *store->refused.queries_end = query;
   store->refused.queries_end = &query->next;
+  notify(store);
+}
+
+static void refuse_task_query(struct disk_store *store, struct hf_task_query *query, int error) {
+  query->error = error;
+  query->next = NULL;
+  *store->refused.task_queries_end = query;
+  store->refused.task_queries_end = &query->next;
   notify(store);
 }
 
@@ -122,6 +133,49 @@ static void letters(struct hf_store *head, const struct hf_letter_filter *filter
     refuse_query(store, query, r);
 }
 
+/* What is not known of a task is wrong on the safe side: it runs on, or is kept until it expires. */
+static void keep_task(struct hf_store *head, const struct hf_stored_task *task, struct hf_store_wait *wait) {
+  if (wait)
+    ask_wait(head, HF_WORK_KEEP_TASK, task, wait);
+  else
+    (void)ask(of(head), HF_WORK_KEEP_TASK, task, NULL, NULL);
+}
+
+static void drop_task(struct hf_store *head, struct hf_str id) {
+  (void)ask(of(head), HF_WORK_DROP_TASK, &id, NULL, NULL);
+}
+
+static void ask_tasks(struct hf_store *head, enum hf_work_kind kind, const void *subject, struct hf_task_query *query) {
+  struct disk_store *store = of(head);
+  query->impl = NULL;
+  int r = ask(store, kind, subject, query, &query->impl);
+  if (r < 0)
+    refuse_task_query(store, query, r);
+}
+
+static void find_task(struct hf_store *head, struct hf_str id, struct hf_task_query *query) {
+  ask_tasks(head, HF_WORK_FIND_TASK, &id, query);
+}
+
+static void list_tasks(struct hf_store *head, const struct hf_task_filter *filter, struct hf_task_query *query) {
+  ask_tasks(head, HF_WORK_LIST_TASKS, filter, query);
+}
+
+static void take_tasks(struct hf_store *head, hf_stored_task_fn *task, void *ctx) {
+  struct disk_store *store = of(head);
+  struct hf_list taken;
+  hf_list_init(&taken);
+  store->take = task;
+  store->take_ctx = ctx;
+  hf_writer_take_tasks(&store->writer, &taken);
+  while (!hf_list_empty(&taken)) {
+    struct hf_work *work = first(&taken);
+    hf_list_remove(&work->link);
+    task(ctx, work->subject);
+    hf_work_free(work);
+  }
+}
+
 static void load(struct hf_store *head, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx) {
   hf_writer_load(&of(head)->writer, keyed, cached, ctx);
 }
@@ -171,6 +225,23 @@ static void forget_query(struct hf_store *head, struct hf_store_query *query) {
     store->refused.queries_end = at;
 }
 
+static void forget_task_query(struct hf_store *head, struct hf_task_query *query) {
+  struct disk_store *store = of(head);
+  struct hf_work *work = query->impl;
+  if (work) {
+    work->waiter = query->impl = NULL;
+    return;
+  }
+  struct hf_task_query **at = &store->refused.task_queries;
+  while (*at && *at != query)
+    at = &(*at)->next;
+  if (!*at)
+    return;
+  *at = query->next;
+  if (!*at)
+    store->refused.task_queries_end = at;
+}
+
 static struct hf_str owner(const struct hf_store *head) {
   return hf_database_owner(HF_CONTAINER_OF(head, const struct disk_store, head)->writer.database);
 }
@@ -185,16 +256,23 @@ static const struct hf_store_ops ops = {
     .keep = keep,
     .tally = tally,
     .load = load,
+    .keep_task = keep_task,
+    .drop_task = drop_task,
+    .find_task = find_task,
+    .list_tasks = list_tasks,
+    .take_tasks = take_tasks,
     .watch = watch,
     .stats = stats,
     .forget = forget,
     .forget_query = forget_query,
+    .forget_task_query = forget_task_query,
     .owner = owner,
 };
 
 static bool deliver_refused(struct disk_store *store) {
   struct hf_store_wait *wait = store->refused.waits;
   struct hf_store_query *query = store->refused.queries;
+  struct hf_task_query *task_query = store->refused.task_queries;
   if (wait) {
     store->refused.waits = wait->next;
     if (!wait->next)
@@ -205,15 +283,20 @@ static bool deliver_refused(struct disk_store *store) {
     if (!query->next)
       store->refused.queries_end = &store->refused.queries;
     query->done(query, query->error);
+  } else if (task_query) {
+    store->refused.task_queries = task_query->next;
+    if (!task_query->next)
+      store->refused.task_queries_end = &store->refused.task_queries;
+    task_query->done(task_query, task_query->error);
   }
-  return wait || query;
+  return wait || query || task_query;
 }
 
 /* Any callback may forget the query, or ask anew. */
 static void deliver_letters(struct disk_store *store, struct hf_work *work) {
-  while (work->waiter && !hf_list_empty(&work->letters)) {
+  while (work->waiter && !hf_list_empty(&work->found)) {
     struct hf_store_query *query = work->waiter;
-    struct hf_work *letter = first(&work->letters);
+    struct hf_work *letter = first(&work->found);
     hf_list_remove(&letter->link);
     query->row(query->ctx, letter->subject);
     hf_work_free(letter);
@@ -231,9 +314,26 @@ static void deliver_letters(struct disk_store *store, struct hf_work *work) {
   }
 }
 
+/* Likewise. */
+static void deliver_tasks(struct hf_work *work) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &work->found) {
+    struct hf_task_query *query = work->waiter;
+    if (query && work->error == 0)
+      query->row(query->ctx, HF_CONTAINER_OF(it, struct hf_work, link)->subject);
+  }
+  struct hf_task_query *query = work->waiter;
+  const int error = work->error;
+  hf_work_free(work);
+  if (query) {
+    query->impl = NULL;
+    query->done(query, error);
+  }
+}
+
 static void deliver_left(struct disk_store *store, struct hf_work *work) {
-  while (store->tell && !hf_list_empty(&work->letters)) {
-    struct hf_work *letter = first(&work->letters);
+  while (store->tell && !hf_list_empty(&work->found)) {
+    struct hf_work *letter = first(&work->found);
     hf_list_remove(&letter->link);
     store->tell(store->tell_ctx, letter->news, letter->subject);
     hf_work_free(letter);
@@ -258,6 +358,11 @@ static bool deliver_one(struct disk_store *store) {
   hf_list_remove(&work->link);
   if (work->kind == HF_WORK_FIND) {
     deliver_letters(store, work);
+  } else if (work->kind == HF_WORK_FIND_TASK || work->kind == HF_WORK_LIST_TASKS) {
+    deliver_tasks(work);
+  } else if (work->kind == HF_WORK_TASK) {
+    store->take(store->take_ctx, work->subject);
+    hf_work_free(work);
   } else if (work->kind == HF_WORK_LETTER) {
     store->tell(store->tell_ctx, work->news, work->subject);
     hf_work_free(work);
@@ -331,6 +436,7 @@ int hf_store_make(const struct hf_store_options *options, struct hf_store **ret_
   store->loop = options->loop;
   store->refused.waits_end = &store->refused.waits;
   store->refused.queries_end = &store->refused.queries;
+  store->refused.task_queries_end = &store->refused.task_queries;
   hf_list_init(&store->delivering);
   int r = open_async(store, options->uv);
   if (r < 0) {

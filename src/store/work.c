@@ -30,6 +30,19 @@ static const size_t filter_texts[] = {
     TEXT(hf_letter_filter, reason), TEXT(hf_letter_filter, fingerprint),
 };
 
+static const size_t task_texts[] = {
+    TEXT(hf_stored_task, id),          TEXT(hf_stored_task, principal), TEXT(hf_stored_task, endpoint),
+    TEXT(hf_stored_task, call),        TEXT(hf_stored_task, tool),      TEXT(hf_stored_task, server),
+    TEXT(hf_stored_task, server_task), TEXT(hf_stored_task, letter),    TEXT(hf_stored_task, message),
+    TEXT(hf_stored_task, result),
+};
+
+static const size_t task_filter_texts[] = {
+    TEXT(hf_task_filter, principal),
+    TEXT(hf_task_filter, endpoint),
+    TEXT(hf_task_filter, after),
+};
+
 static const size_t whole_text[] = {0};
 
 #define ROW(type, texts)                                                                                               \
@@ -46,10 +59,15 @@ static const struct shape {
     [HF_WORK_CHANGE] = ROW(hf_letter, letter_texts),
     [HF_WORK_TALLY] = ROW(hf_str, whole_text),
     [HF_WORK_REMEMBER] = ROW(hf_keyed, keyed_texts),
+    [HF_WORK_KEEP_TASK] = ROW(hf_stored_task, task_texts),
+    [HF_WORK_DROP_TASK] = ROW(hf_str, whole_text),
     [HF_WORK_KEEP] = ROW(hf_cached, cached_texts),
     [HF_WORK_FIND] = ROW(hf_letter_filter, filter_texts),
+    [HF_WORK_FIND_TASK] = ROW(hf_str, whole_text),
+    [HF_WORK_LIST_TASKS] = ROW(hf_task_filter, task_filter_texts),
     [HF_WORK_SET] = {sizeof(struct hf_store_settings), NULL, 0},
     [HF_WORK_LETTER] = ROW(hf_letter, letter_texts),
+    [HF_WORK_TASK] = ROW(hf_stored_task, task_texts),
 };
 
 static size_t aligned(size_t size) {
@@ -103,7 +121,7 @@ struct hf_work *hf_work_new(enum hf_work_kind kind, const void *subject) {
     return NULL;
   *work = (struct hf_work){.kind = kind, .size = size, .subject = (char *)work + head};
   hf_list_init(&work->link);
-  hf_list_init(&work->letters);
+  hf_list_init(&work->found);
   memcpy(work->subject, subject, shape->size);
   char *space = (char *)work + fixed;
   for (size_t i = 0; i < shape->text_count; i++) {
@@ -116,7 +134,7 @@ struct hf_work *hf_work_new(enum hf_work_kind kind, const void *subject) {
 }
 
 void hf_work_free(struct hf_work *work) {
-  hf_works_free(&work->letters);
+  hf_works_free(&work->found);
   hf_free(work->rows);
   hf_free(work);
 }

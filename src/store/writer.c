@@ -67,8 +67,8 @@ static void find_left(struct hf_database *database, const struct hf_fingerprint 
 static int intend(struct hf_database *database, struct hf_work *work) {
   const struct hf_intent *intent = work->subject;
   int r = hf_database_intend(database, intent);
-  if (r == 0 && hf_list_empty(&work->letters))
-    find_left(database, &intent->fingerprint, &work->letters);
+  if (r == 0 && hf_list_empty(&work->found))
+    find_left(database, &intent->fingerprint, &work->found);
   return r;
 }
 
@@ -86,11 +86,18 @@ static int apply(struct hf_database *database, struct hf_work *work) {
     return hf_database_remember(database, work->subject);
   case HF_WORK_TALLY:
     return hf_database_tally(database, *(const struct hf_str *)work->subject);
+  case HF_WORK_KEEP_TASK:
+    return hf_database_keep_task(database, work->subject);
+  case HF_WORK_DROP_TASK:
+    return hf_database_drop_task(database, *(const struct hf_str *)work->subject);
   case HF_WORK_KEEP:
     return hf_database_keep(database, work->subject);
   case HF_WORK_FIND:
+  case HF_WORK_FIND_TASK:
+  case HF_WORK_LIST_TASKS:
   case HF_WORK_SET:
   case HF_WORK_LETTER:
+  case HF_WORK_TASK:
     break;
   }
   assert(false); /* no write */
@@ -162,7 +169,7 @@ static void add_row(void *ctx, const struct hf_letter *letter) {
     chunk->error = HF_ERR_NOMEM;
     return;
   }
-  hf_list_push_back(&chunk->work->letters, &row->link);
+  hf_list_push_back(&chunk->work->found, &row->link);
   chunk->rows++;
   chunk->bytes += row->size;
 }
@@ -181,6 +188,52 @@ static void find(struct hf_writer *writer, struct hf_work *work) {
   work->error = chunk.error;
 }
 
+/* Tasks that are read, and whether there was memory for all. */
+struct read_tasks {
+  struct hf_list *found;
+  int error;
+};
+
+static void add_task(void *ctx, const struct hf_stored_task *task) {
+  struct read_tasks *read = ctx;
+  struct hf_work *work = hf_work_new(HF_WORK_TASK, task);
+  if (work)
+    hf_list_push_back(read->found, &work->link);
+  else
+    read->error = HF_ERR_NOMEM;
+}
+
+static void find_tasks(struct hf_database *database, struct hf_work *work) {
+  struct read_tasks read = {&work->found, 0};
+  const int64_t now_ms = hf_clock_wall_ms();
+  work->error = work->kind == HF_WORK_FIND_TASK
+                    ? hf_database_find_task(database, *(const struct hf_str *)work->subject, now_ms, add_task, &read)
+                    : hf_database_list_tasks(database, work->subject, now_ms, add_task, &read);
+  if (work->error == 0)
+    work->error = read.error;
+}
+
+/* All or, for now, none: then it is tried again. */
+static void take_tasks(struct hf_database *database, struct hf_list *taken) {
+  const int64_t now_ms = hf_clock_wall_ms();
+  struct hf_list found;
+  hf_list_init(&found);
+  struct read_tasks read = {&found, 0};
+  int r = hf_database_tasks_left(database, now_ms);
+  if (r <= 0 || hf_database_begin(database, false) < 0)
+    return;
+  r = hf_database_take_tasks(database, now_ms, add_task, &read);
+  if (r == 0)
+    r = read.error;
+  if (r == 0)
+    r = hf_database_commit(database);
+  else
+    hf_database_rollback(database);
+  if (r == 0)
+    move_all(&found, taken);
+  hf_works_free(&found);
+}
+
 static void add_news(void *ctx, enum hf_store_news news, const struct hf_letter *letter) {
   struct hf_writer *writer = ctx;
   struct hf_work *work = hf_work_new(HF_WORK_LETTER, letter);
@@ -195,6 +248,8 @@ static void look(struct hf_writer *writer, hf_time now) {
     return;
   writer->next_look = now + writer->look_every;
   (void)hf_database_recover(writer->database, hf_clock_wall_ms());
+  if (writer->takes_tasks)
+    take_tasks(writer->database, &writer->taken);
   const int64_t version = hf_database_version(writer->database);
   writer->stale |= version != writer->version;
   writer->version = version;
@@ -231,6 +286,8 @@ static void work(struct hf_writer *writer, struct hf_list *works, struct hf_list
     }
     if (work->kind == HF_WORK_FIND)
       find(writer, work);
+    else if (work->kind == HF_WORK_FIND_TASK || work->kind == HF_WORK_LIST_TASKS)
+      find_tasks(writer->database, work);
     else
       work->error = hf_database_set(writer->database, work->subject);
     move_first(works, done);
@@ -243,7 +300,7 @@ static void work(struct hf_writer *writer, struct hf_list *works, struct hf_list
 }
 
 static void hand_over(struct hf_writer *writer, struct hf_list *done) {
-  bool any = !hf_list_empty(done) || !hf_list_empty(&writer->made);
+  bool any = !hf_list_empty(done) || !hf_list_empty(&writer->made) || !hf_list_empty(&writer->taken);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, done) {
     const struct hf_work *work = HF_CONTAINER_OF(it, struct hf_work, link);
@@ -251,6 +308,7 @@ static void hand_over(struct hf_writer *writer, struct hf_list *done) {
     writer->queue_bytes -= work->size;
   }
   move_all(done, &writer->answers);
+  move_all(&writer->taken, &writer->answers);
   while (!hf_list_empty(&writer->made) && writer->news_count < NEWS_MAX) {
     move_first(&writer->made, &writer->news);
     writer->news_count++;
@@ -358,6 +416,7 @@ static void deinit(struct hf_writer *writer) {
   hf_works_free(&writer->answers);
   hf_works_free(&writer->news);
   hf_works_free(&writer->made);
+  hf_works_free(&writer->taken);
   hf_works_free(&writer->unsettled);
   hf_database_close(writer->database);
   pthread_cond_destroy(&writer->wake);
@@ -378,6 +437,7 @@ static void init(struct hf_writer *writer, const struct hf_writer_options *optio
   hf_list_init(&writer->answers);
   hf_list_init(&writer->news);
   hf_list_init(&writer->made);
+  hf_list_init(&writer->taken);
   hf_list_init(&writer->unsettled);
 }
 
@@ -445,5 +505,12 @@ void hf_writer_load(struct hf_writer *writer, hf_keyed_fn *keyed, hf_cached_fn *
   pthread_mutex_lock(&writer->database_mutex);
   (void)hf_database_keys(writer->database, now_ms, keyed, ctx);
   (void)hf_database_cached(writer->database, now_ms, cached, ctx);
+  pthread_mutex_unlock(&writer->database_mutex);
+}
+
+void hf_writer_take_tasks(struct hf_writer *writer, struct hf_list *works) {
+  pthread_mutex_lock(&writer->database_mutex);
+  writer->takes_tasks = true;
+  take_tasks(writer->database, works);
   pthread_mutex_unlock(&writer->database_mutex);
 }

@@ -32,6 +32,7 @@ struct hf_writer {
   hf_time sweep_every;
   pthread_t thread;
   pthread_mutex_t database_mutex;
+  bool takes_tasks; /* guarded by that one */
 
   pthread_mutex_t mutex; /* guards these: */
   pthread_cond_t wake;
@@ -49,6 +50,7 @@ struct hf_writer {
   struct hf_writer_health health;
 
   /* Of the thread: */
+  struct hf_list taken;     /* tasks that are not handed over yet */
   struct hf_list made;      /* news that are not handed over yet */
   struct hf_list unsettled; /* ends of intents that could not be written: they are not lost */
   hf_time next_look;
@@ -78,5 +80,9 @@ void hf_writer_limit(struct hf_writer *writer, size_t queue_max);
 
 /* Waits for the disk. */
 void hf_writer_load(struct hf_writer *writer, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx);
+
+/* Takes what dead owners left, waiting for the disk, and appends it to `works`. What is left later, or cannot be taken
+ * now, comes with hf_writer_take. */
+void hf_writer_take_tasks(struct hf_writer *writer, struct hf_list *works);
 
 #endif

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LETTER_TEXTS = 15 };
+enum { LETTER_TEXTS = 15, TASK_TEXTS = 10 };
 
 /* How it is for a while. */
 enum mood { GOOD, SLOW, FAILING, HANGING, MOODS };
 
-enum kind { INTEND, SETTLE, BURY, CHANGE, LETTERS, REMEMBER, KEEP };
+enum kind { INTEND, SETTLE, BURY, CHANGE, LETTERS, REMEMBER, KEEP, KEEP_TASK, DROP_TASK, FIND_TASK, LIST_TASKS };
 
 /* What was asked for, in its order. */
 struct op {
@@ -20,6 +20,7 @@ struct op {
   bool done;
   struct hf_store_wait *wait;
   struct hf_store_query *query;
+  struct hf_task_query *task_query;
   int error;
   char id[HF_LETTER_ID_MAX];
   struct hf_intent intent;
@@ -27,6 +28,8 @@ struct op {
   struct hf_letter_filter filter;
   struct hf_keyed keyed;
   struct hf_cached cached;
+  struct hf_stored_task task; /* also what one is looked for, and, with `after` as its id, which are listed */
+  unsigned limit;
 };
 
 struct letter_row {
@@ -52,6 +55,12 @@ struct cached_row {
   struct hf_cached row;
 };
 
+struct task_row {
+  struct task_row *next; /* the newest first */
+  struct hf_stored_task row;
+  bool nobodys; /* its gateway died, and nobody has taken it */
+};
+
 struct sim_store {
   struct hf_store head;
   struct sim_gateway *sim;
@@ -61,6 +70,7 @@ struct sim_store {
   struct intent_row *intents;
   struct keyed_row *keys;
   struct cached_row *cached;
+  struct task_row *tasks;
   unsigned made;
   unsigned quarantine;
   enum mood mood;
@@ -136,6 +146,25 @@ static void keyed_each(struct hf_keyed *keyed, bool own) {
   }
 }
 
+static void task_texts(struct hf_stored_task *task, struct hf_str *texts[TASK_TEXTS]) {
+  struct hf_str *all[TASK_TEXTS] = {
+      &task->id,     &task->principal,   &task->endpoint, &task->call,    &task->tool,
+      &task->server, &task->server_task, &task->letter,   &task->message, &task->result,
+  };
+  memcpy(texts, all, sizeof all);
+}
+
+static void task_each(struct hf_stored_task *task, bool own) {
+  struct hf_str *texts[TASK_TEXTS];
+  task_texts(task, texts);
+  for (size_t i = 0; i < TASK_TEXTS; i++) {
+    if (own)
+      *texts[i] = copy(*texts[i]);
+    else
+      drop(texts[i]);
+  }
+}
+
 static void op_free(struct op *op) {
   hf_list_remove(&op->link);
   intent_each(&op->intent, false);
@@ -143,6 +172,7 @@ static void op_free(struct op *op) {
   drop(&op->filter.id);
   keyed_each(&op->keyed, false);
   drop(&op->cached.result);
+  task_each(&op->task, false);
   free(op);
 }
 
@@ -393,6 +423,63 @@ static void do_keep(struct sim_store *store, struct op *op) {
   row->row.result = copy(op->cached.result);
 }
 
+static struct task_row *find_task(const struct sim_store *store, struct hf_str id) {
+  struct task_row *row = store->tasks;
+  while (row && !hf_str_equal(row->row.id, id))
+    row = row->next;
+  return row;
+}
+
+static bool is_unfinished(const struct task_row *row) {
+  return row->row.status < HF_TASK_COMPLETED;
+}
+
+static bool has_expired(const struct sim_store *store, const struct task_row *row) {
+  return row->row.expires_ms <= store->sim->loop.wall_ms;
+}
+
+static int do_keep_task(struct sim_store *store, struct op *op) {
+  struct task_row *row = find_task(store, op->task.id);
+  if (!row && (op->task.created_ms == 0 || op->task.expires_ms == 0))
+    return HF_ERR_NOTFOUND;
+  if (op->task.result.len > HF_TASK_RESULT_MAX)
+    return HF_ERR_LIMIT;
+  if (!row) {
+    row = calloc(1, sizeof *row);
+    if (!row)
+      abort();
+    row->next = store->tasks;
+    store->tasks = row;
+  }
+  struct hf_str *to[TASK_TEXTS];
+  struct hf_str *from[TASK_TEXTS];
+  task_texts(&row->row, to);
+  task_texts(&op->task, from);
+  for (size_t i = 0; i < TASK_TEXTS; i++)
+    put(to[i], *from[i]);
+  row->nobodys = false;
+  row->row.status = op->task.status;
+  row->row.created_ms = op->task.created_ms ? op->task.created_ms : row->row.created_ms;
+  row->row.updated_ms = op->task.updated_ms ? op->task.updated_ms : row->row.updated_ms;
+  row->row.expires_ms = op->task.expires_ms ? op->task.expires_ms : row->row.expires_ms;
+  return 0;
+}
+
+static void remove_task(struct task_row **at) {
+  struct task_row *row = *at;
+  *at = row->next;
+  task_each(&row->row, false);
+  free(row);
+}
+
+static void do_drop_task(struct sim_store *store, struct op *op) {
+  struct task_row **at = &store->tasks;
+  while (*at && !hf_str_equal((*at)->row.id, op->task.id))
+    at = &(*at)->next;
+  if (*at)
+    remove_task(at);
+}
+
 static int perform(struct sim_store *store, struct op *op) {
   if (store->mood == FAILING && op->kind != SETTLE)
     return HF_ERR_IO;
@@ -413,7 +500,14 @@ static int perform(struct sim_store *store, struct op *op) {
   case KEEP:
     do_keep(store, op);
     break;
+  case KEEP_TASK:
+    return do_keep_task(store, op);
+  case DROP_TASK:
+    do_drop_task(store, op);
+    break;
   case LETTERS:
+  case FIND_TASK:
+  case LIST_TASKS:
     break;
   }
   return 0;
@@ -433,6 +527,41 @@ static void give_rows(struct sim_store *store, struct op *op) {
     left--;
   }
   op->query->done(op->query, op->error);
+}
+
+static void give_task(struct sim_store *store, struct op *op) {
+  const struct task_row *row = op->error < 0 ? NULL : find_task(store, op->task.id);
+  if (row && !has_expired(store, row))
+    op->task_query->row(op->task_query->ctx, &row->row);
+  op->task_query->done(op->task_query, op->error);
+}
+
+/* The oldest that is listed and newer than `before`. */
+static const struct task_row *next_listed(const struct sim_store *store, const struct op *op,
+                                          const struct task_row *before) {
+  const struct task_row *next = NULL;
+  bool newer = true; /* in the order of the list */
+  for (const struct task_row *row = store->tasks; row; row = row->next) {
+    newer = newer && row != before;
+    const bool behind = !before || row->row.created_ms > before->row.created_ms ||
+                        (row->row.created_ms == before->row.created_ms && newer);
+    if (behind && !has_expired(store, row) && hf_str_equal(row->row.principal, op->task.principal) &&
+        hf_str_equal(row->row.endpoint, op->task.endpoint) && (!next || row->row.created_ms <= next->row.created_ms))
+      next = row;
+  }
+  return next;
+}
+
+static void give_tasks(struct sim_store *store, struct op *op) {
+  const struct task_row *row = op->task.id.ptr ? find_task(store, op->task.id) : NULL;
+  if (op->error == 0 && op->task.id.ptr && !row)
+    op->error = HF_ERR_NOTFOUND;
+  for (unsigned i = 0; op->error == 0 && i < op->limit && (row = next_listed(store, op, row)) != NULL; i++) {
+    struct hf_stored_task small = row->row;
+    small.result = (struct hf_str){NULL, 0};
+    op->task_query->row(op->task_query->ctx, &small);
+  }
+  op->task_query->done(op->task_query, op->error);
 }
 
 /* The gateway notes such a call when it hears that the letter is written. */
@@ -455,6 +584,10 @@ static void answer(struct sim_store *store, struct op *op) {
     wait->done(wait, op->error, op->id[0] ? hf_str_from(op->id) : (struct hf_str){NULL, 0});
   } else if (op->query) {
     give_rows(store, op);
+  } else if (op->task_query && op->kind == FIND_TASK) {
+    give_task(store, op);
+  } else if (op->task_query) {
+    give_tasks(store, op);
   }
 }
 
@@ -544,6 +677,53 @@ static void op_keep(struct hf_store *head, const struct hf_cached *cached) {
   op->cached.result = copy(cached->result);
 }
 
+static void op_keep_task(struct hf_store *head, const struct hf_stored_task *task, struct hf_store_wait *wait) {
+  struct sim_store *store = store_of(head);
+  if (store->dead)
+    return;
+  struct op *op = ask(store, KEEP_TASK, wait, NULL);
+  op->task = *task;
+  task_each(&op->task, true);
+}
+
+static void op_drop_task(struct hf_store *head, struct hf_str id) {
+  struct sim_store *store = store_of(head);
+  if (!store->dead)
+    ask(store, DROP_TASK, NULL, NULL)->task.id = copy(id);
+}
+
+static void op_find_task(struct hf_store *head, struct hf_str id, struct hf_task_query *query) {
+  struct sim_store *store = store_of(head);
+  if (store->dead)
+    return;
+  struct op *op = ask(store, FIND_TASK, NULL, NULL);
+  op->task_query = query;
+  op->task.id = copy(id);
+}
+
+static void op_list_tasks(struct hf_store *head, const struct hf_task_filter *filter, struct hf_task_query *query) {
+  struct sim_store *store = store_of(head);
+  if (store->dead)
+    return;
+  struct op *op = ask(store, LIST_TASKS, NULL, NULL);
+  op->task_query = query;
+  op->task.id = copy(filter->after);
+  op->task.principal = copy(filter->principal);
+  op->task.endpoint = copy(filter->endpoint);
+  op->limit = filter->limit;
+}
+
+/* One gateway at a time uses it, so all that is left is there at the start. */
+static void op_take_tasks(struct hf_store *head, hf_stored_task_fn *task, void *ctx) {
+  struct sim_store *store = store_of(head);
+  for (struct task_row *row = store->tasks; row; row = row->next) {
+    if (!row->nobodys || has_expired(store, row))
+      continue;
+    row->nobodys = false;
+    task(ctx, &row->row);
+  }
+}
+
 static void op_load(struct hf_store *head, hf_keyed_fn *keyed, hf_cached_fn *cached, void *ctx) {
   struct sim_store *store = store_of(head);
   for (struct keyed_row *row = store->keys; row; row = row->next)
@@ -568,6 +748,8 @@ static void op_stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
   *ret_stats = (struct hf_store_stats){0};
   for (struct letter_row *row = store->letters; row; row = row->next)
     ret_stats->depth[row->row.status]++;
+  for (struct task_row *row = store->tasks; row; row = row->next)
+    ret_stats->tasks++;
 }
 
 static void op_forget(struct hf_store *head, struct hf_store_wait *wait) {
@@ -590,6 +772,16 @@ static void op_forget_query(struct hf_store *head, struct hf_store_query *query)
   }
 }
 
+static void op_forget_task_query(struct hf_store *head, struct hf_task_query *query) {
+  struct sim_store *store = store_of(head);
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &store->ops) {
+    struct op *op = HF_CONTAINER_OF(it, struct op, link);
+    if (op->task_query == query)
+      op->task_query = NULL;
+  }
+}
+
 static int op_tally(struct hf_store *head, struct hf_str rows) {
   (void)head, (void)rows;
   return 0;
@@ -609,11 +801,17 @@ static const struct hf_store_ops store_ops = {
     .remember = op_remember,
     .keep = op_keep,
     .tally = op_tally,
+    .keep_task = op_keep_task,
+    .drop_task = op_drop_task,
+    .find_task = op_find_task,
+    .list_tasks = op_list_tasks,
+    .take_tasks = op_take_tasks,
     .load = op_load,
     .watch = op_watch,
     .stats = op_stats,
     .forget = op_forget,
     .forget_query = op_forget_query,
+    .forget_task_query = op_forget_task_query,
     .owner = op_owner,
 };
 
@@ -656,6 +854,13 @@ static void give_back(struct sim_store *store, struct letter_row *row) {
   end_intent(store, row->row.call);
 }
 
+static struct task_row *task_of_call(struct sim_store *store, struct hf_str call) {
+  struct task_row *row = store->tasks;
+  while (row && !(is_unfinished(row) && hf_str_equal(row->row.call, call)))
+    row = row->next;
+  return row;
+}
+
 static void bury_intent(struct sim_store *store, const struct hf_intent *intent) {
   const struct hf_letter letter = {.call = intent->call,
                                    .principal = intent->principal,
@@ -670,7 +875,37 @@ static void bury_intent(struct sim_store *store, const struct hf_intent *intent)
                                    .priority = intent->priority,
                                    .first_ms = intent->at_ms,
                                    .last_ms = store->sim->loop.wall_ms};
-  add_letter(store, &letter)->recovered = true;
+  struct letter_row *row = add_letter(store, &letter);
+  row->recovered = true;
+  struct task_row *task = task_of_call(store, intent->call);
+  if (task)
+    put(&task->row.letter, row->row.id);
+}
+
+static void bury_intents(struct sim_store *store) {
+  for (struct intent_row **at = &store->intents; *at;) {
+    struct intent_row *intent = *at;
+    const struct task_row *task = task_of_call(store, intent->row.call);
+    if (task && task->row.server_task.ptr && !has_expired(store, task)) {
+      at = &intent->next;
+      continue;
+    }
+    bury_intent(store, &intent->row);
+    *at = intent->next;
+    intent_each(&intent->row, false);
+    free(intent);
+  }
+}
+
+/* As retention does it; whoever is followed has not expired. */
+static void leave_tasks(struct sim_store *store) {
+  for (struct task_row **at = &store->tasks; *at;) {
+    (*at)->nobodys = is_unfinished(*at);
+    if (has_expired(store, *at))
+      remove_task(at);
+    else
+      at = &(*at)->next;
+  }
 }
 
 /* As src/store/recovery.c has it. */
@@ -679,13 +914,8 @@ void sim_store_reopen(struct sim_store *store) {
   for (struct letter_row *row = store->letters; row; row = row->next)
     if (row->row.status == HF_LETTER_REPLAYING)
       give_back(store, row);
-  while (store->intents) {
-    struct intent_row *intent = store->intents;
-    bury_intent(store, &intent->row);
-    store->intents = intent->next;
-    intent_each(&intent->row, false);
-    free(intent);
-  }
+  bury_intents(store);
+  leave_tasks(store);
   for (struct letter_row *row = store->letters; row; row = row->next) {
     struct sim_deed *deed = deed_of(store, &row->row);
     if (row->recovered && (deed->tool == SIM_TOOL_UNSAFE || deed->tool == SIM_TOOL_KEYED))
@@ -774,5 +1004,7 @@ void sim_store_free(struct sim_store *store) {
     drop(&row->row.result);
     free(row);
   }
+  while (store->tasks)
+    remove_task(&store->tasks);
   free(store);
 }

@@ -1,7 +1,8 @@
 /* A store under virtual time: it takes a while, is slow or full now and then, and outlives the gateways that use it.
  *
  * What is asked for is done in its order, some time later, and answered with it or after that; what was not done when
- * the gateway dies never is. Then the next one inherits: open intents become letters, as src/store does it. */
+ * the gateway dies never is. Then the next one inherits: unfinished tasks, and open intents, which become letters
+ * unless their task is to be followed at its server, as src/store does it. */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
 

@@ -35,9 +35,15 @@ static bool matches(const struct hf_letter_filter *filter, const struct hf_lette
          (filter->any_status || filter->status == row->status);
 }
 
+static void give_tasks(struct fake_store *store, const struct fake_answer *answer);
+
 static void give(struct fake_store *store, const struct fake_answer *answer) {
   if (answer->wait) {
     answer->wait->done(answer->wait, answer->error, get(answer->id));
+    return;
+  }
+  if (answer->task_query) {
+    give_tasks(store, answer);
     return;
   }
   for (size_t i = FAKE_ROWS_MAX; answer->query->row && i-- > 0;)
@@ -301,6 +307,8 @@ static void op_stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
   struct fake_store *store = store_of(head);
   *ret_stats = (struct hf_store_stats){0};
   for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
+    ret_stats->tasks += store->tasks[i].used;
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
     if (store->letters[i].used)
       ret_stats->depth[store->letters[i].row.status]++;
   for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
@@ -310,11 +318,12 @@ static void op_stats(struct hf_store *head, struct hf_store_stats *ret_stats) {
           hf_str_equal(store->letters[i].row.reason, hf_str_from(hf_fault_name((enum hf_fault)fault)));
 }
 
-static void drop_answers(struct fake_store *store, const struct hf_store_wait *wait,
-                         const struct hf_store_query *query) {
+static void drop_answers(struct fake_store *store, const struct hf_store_wait *wait, const struct hf_store_query *query,
+                         const struct hf_task_query *task_query) {
   size_t kept = 0;
   for (size_t i = 0; i < store->answer_count; i++)
-    if (store->answers[i].wait != wait || store->answers[i].query != query)
+    if (store->answers[i].wait != wait || store->answers[i].query != query ||
+        store->answers[i].task_query != task_query)
       store->answers[kept++] = store->answers[i];
   store->answer_count = kept;
 }
@@ -322,11 +331,190 @@ static void drop_answers(struct fake_store *store, const struct hf_store_wait *w
 static void op_forget(struct hf_store *head, struct hf_store_wait *wait) {
   struct fake_store *store = store_of(head);
   store->forgotten++;
-  drop_answers(store, wait, NULL);
+  drop_answers(store, wait, NULL, NULL);
 }
 
 static void op_forget_query(struct hf_store *head, struct hf_store_query *query) {
-  drop_answers(store_of(head), NULL, query);
+  drop_answers(store_of(head), NULL, query, NULL);
+}
+
+static void op_forget_task_query(struct hf_store *head, struct hf_task_query *query) {
+  drop_answers(store_of(head), NULL, NULL, query);
+}
+
+static void task_texts(struct hf_stored_task *task, struct hf_str *texts[FAKE_TASK_TEXTS]) {
+  struct hf_str *all[FAKE_TASK_TEXTS] = {&task->id,     &task->principal, &task->endpoint, &task->call,
+                                         &task->tool,   &task->server,    &task->letter,   &task->server_task,
+                                         &task->result, &task->message};
+  memcpy(texts, all, sizeof all);
+}
+
+struct fake_task *fake_store_task(struct fake_store *store, const char *id) {
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
+    if (store->tasks[i].used && hf_str_equal(store->tasks[i].row.id, hf_str_from(id)))
+      return &store->tasks[i];
+  return NULL;
+}
+
+static struct fake_task *task_of(struct fake_store *store, struct hf_str id) {
+  char text[FAKE_TEXT_MAX];
+  put(text, id);
+  return fake_store_task(store, text);
+}
+
+static bool is_unfinished(const struct fake_task *task) {
+  return task->used && task->row.status < HF_TASK_COMPLETED;
+}
+
+/* What is absent stays as it was. */
+static void write_task(struct fake_task *to, const struct hf_stored_task *from) {
+  struct hf_stored_task given = *from;
+  struct hf_str *texts[FAKE_TASK_TEXTS];
+  struct hf_str *new_texts[FAKE_TASK_TEXTS];
+  task_texts(&to->row, texts);
+  task_texts(&given, new_texts);
+  for (size_t i = 0; i < FAKE_TASK_TEXTS; i++) {
+    if (!new_texts[i]->ptr)
+      continue;
+    put(to->text[i], *new_texts[i]);
+    *texts[i] = hf_str_from(to->text[i]);
+  }
+  to->used = true;
+  to->nobodys = false;
+  to->row.status = from->status;
+  to->row.created_ms = from->created_ms ? from->created_ms : to->row.created_ms;
+  to->row.updated_ms = from->updated_ms ? from->updated_ms : to->row.updated_ms;
+  to->row.expires_ms = from->expires_ms ? from->expires_ms : to->row.expires_ms;
+}
+
+static int keep_task(struct fake_store *store, const struct hf_stored_task *task) {
+  struct fake_task *row = task_of(store, task->id);
+  if (row && row->row.elsewhere)
+    return HF_ERR_BUSY;
+  if (!row && (task->created_ms == 0 || task->expires_ms == 0))
+    return HF_ERR_NOTFOUND;
+  if (task->result.len > HF_TASK_RESULT_MAX)
+    return HF_ERR_LIMIT;
+  for (size_t i = 0; !row; i++) {
+    if (i == FAKE_ROWS_MAX)
+      return HF_ERR_LIMIT;
+    if (store->tasks[i].used)
+      continue;
+    row = &store->tasks[i];
+    *row = (struct fake_task){0};
+    row->row.principal = row->row.endpoint = HF_STR("");
+  }
+  write_task(row, task);
+  return 0;
+}
+
+static void op_keep_task(struct hf_store *head, const struct hf_stored_task *task, struct hf_store_wait *wait) {
+  struct fake_store *store = store_of(head);
+  store->kept_tasks++;
+  const int error = store->error ? store->error : keep_task(store, task);
+  if (wait)
+    owe(store, wait, NULL, error, "");
+}
+
+static void op_drop_task(struct hf_store *head, struct hf_str id) {
+  struct fake_task *row = task_of(store_of(head), id);
+  if (row && !(row->row.elsewhere && is_unfinished(row)))
+    row->used = false;
+}
+
+static struct fake_answer *owe_tasks(struct fake_store *store, struct hf_task_query *query, struct hf_str task) {
+  owe(store, NULL, NULL, 0, "");
+  struct fake_answer *answer = &store->answers[store->answer_count - 1];
+  answer->task_query = query;
+  put(answer->task, task);
+  return answer;
+}
+
+static void op_find_task(struct hf_store *head, struct hf_str id, struct hf_task_query *query) {
+  (void)owe_tasks(store_of(head), query, id);
+}
+
+static void op_list_tasks(struct hf_store *head, const struct hf_task_filter *filter, struct hf_task_query *query) {
+  struct fake_answer *answer = owe_tasks(store_of(head), query, filter->after);
+  answer->lists = true;
+  answer->limit = filter->limit;
+  put(answer->principal, filter->principal);
+  put(answer->endpoint, filter->endpoint);
+}
+
+static bool is_listed(const struct fake_store *store, const struct fake_task *task, const struct fake_answer *answer) {
+  return task->used && task->row.expires_ms > store->loop->wall_ms &&
+         hf_str_equal(task->row.principal, hf_str_from(answer->principal)) &&
+         hf_str_equal(task->row.endpoint, hf_str_from(answer->endpoint));
+}
+
+/* The oldest of those that are listed and behind `before`; equally old ones in the order of their places. */
+static struct fake_task *next_listed(struct fake_store *store, const struct fake_answer *answer,
+                                     const struct fake_task *before) {
+  struct fake_task *next = NULL;
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++) {
+    struct fake_task *task = &store->tasks[i];
+    if (!is_listed(store, task, answer))
+      continue;
+    const bool behind = !before || task->row.created_ms > before->row.created_ms ||
+                        (task->row.created_ms == before->row.created_ms && task > before);
+    if (behind && (!next || task->row.created_ms < next->row.created_ms))
+      next = task;
+  }
+  return next;
+}
+
+static int list_tasks(struct fake_store *store, const struct fake_answer *answer) {
+  struct fake_task *task = answer->task[0] ? fake_store_task(store, answer->task) : NULL;
+  if (answer->task[0] && !task)
+    return HF_ERR_NOTFOUND;
+  for (unsigned i = 0; i < answer->limit && (task = next_listed(store, answer, task)) != NULL; i++) {
+    struct hf_stored_task small = task->row;
+    small.result = (struct hf_str){NULL, 0};
+    answer->task_query->row(answer->task_query->ctx, &small);
+  }
+  return 0;
+}
+
+static void give_tasks(struct fake_store *store, const struct fake_answer *answer) {
+  int error = answer->error;
+  const struct fake_task *task = answer->lists ? NULL : fake_store_task(store, answer->task);
+  if (answer->lists && error == 0)
+    error = list_tasks(store, answer);
+  else if (task && task->row.expires_ms > store->loop->wall_ms)
+    answer->task_query->row(answer->task_query->ctx, &task->row);
+  answer->task_query->done(answer->task_query, error);
+}
+
+static void tell_tasks(struct fake_store *store) {
+  for (size_t i = 0; store->take && i < FAKE_ROWS_MAX; i++) {
+    struct fake_task *task = &store->tasks[i];
+    if (!is_unfinished(task) || !task->nobodys || task->row.expires_ms <= store->loop->wall_ms)
+      continue;
+    task->nobodys = false;
+    const struct hf_stored_task row = task->row;
+    store->take(store->take_ctx, &row);
+  }
+}
+
+static void op_take_tasks(struct hf_store *head, hf_stored_task_fn *task, void *ctx) {
+  struct fake_store *store = store_of(head);
+  store->take = task;
+  store->take_ctx = ctx;
+  tell_tasks(store);
+}
+
+static void leave_tasks(struct fake_store *store) {
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
+    if (is_unfinished(&store->tasks[i]) && !store->tasks[i].row.elsewhere)
+      store->tasks[i].nobodys = true;
+}
+
+static struct fake_task *task_of_call(struct fake_store *store, const char *call) {
+  for (size_t i = 0; i < FAKE_ROWS_MAX; i++)
+    if (is_unfinished(&store->tasks[i]) && hf_str_equal(store->tasks[i].row.call, hf_str_from(call)))
+      return &store->tasks[i];
+  return NULL;
 }
 
 static int op_tally(struct hf_store *head, struct hf_str rows) {
@@ -348,11 +536,17 @@ static const struct hf_store_ops ops = {
     .remember = op_remember,
     .keep = op_keep,
     .tally = op_tally,
+    .keep_task = op_keep_task,
+    .drop_task = op_drop_task,
+    .find_task = op_find_task,
+    .list_tasks = op_list_tasks,
+    .take_tasks = op_take_tasks,
     .load = op_load,
     .watch = op_watch,
     .stats = op_stats,
     .forget = op_forget,
     .forget_query = op_forget_query,
+    .forget_task_query = op_forget_task_query,
     .owner = op_owner,
 };
 
@@ -365,6 +559,8 @@ void fake_store_reopen(struct fake_store *store, struct hf_loop *loop) {
   assert(store->answer_count == 0);
   store->loop = loop;
   store->news = NULL;
+  store->take = NULL;
+  leave_tasks(store);
   hf_job_init(&store->job, run_job);
 }
 
@@ -372,7 +568,8 @@ unsigned fake_store_owner_died(struct fake_store *store) {
   unsigned made = 0;
   for (size_t i = 0; i < FAKE_ROWS_MAX; i++) {
     struct fake_intent *intent = &store->intents[i];
-    if (!intent->used)
+    struct fake_task *task = task_of_call(store, intent->call);
+    if (!intent->used || (task && task->row.server_task.len && task->row.expires_ms > store->loop->wall_ms))
       continue;
     struct hf_letter row = {.call = get(intent->call),
                             .principal = get(intent->principal),
@@ -384,11 +581,16 @@ unsigned fake_store_owner_died(struct fake_store *store) {
                             .fingerprint = intent->fingerprint,
                             .first_ms = intent->at_ms,
                             .last_ms = intent->at_ms};
-    add_letter(store, &row);
+    const struct fake_letter *letter = add_letter(store, &row);
+    const struct hf_stored_task named = {.letter = hf_str_from(letter->id), .status = task ? task->row.status : 0};
+    if (task)
+      write_task(task, &named);
     intent->used = false;
     made++;
   }
+  leave_tasks(store);
   tell_recovered(store);
+  tell_tasks(store);
   return made;
 }
 

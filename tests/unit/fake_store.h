@@ -6,7 +6,7 @@
 #include "gateway/loop.h"
 #include "gateway/store.h"
 
-enum { FAKE_ROWS_MAX = 64, FAKE_TEXT_MAX = 512, FAKE_LETTER_BYTES = 32 << 10 };
+enum { FAKE_ROWS_MAX = 64, FAKE_TEXT_MAX = 512, FAKE_LETTER_BYTES = 32 << 10, FAKE_TASK_TEXTS = 10 };
 
 struct fake_intent {
   bool used;
@@ -48,9 +48,22 @@ struct fake_cached {
   int64_t expires_ms;
 };
 
+struct fake_task {
+  bool used;
+  bool nobodys;              /* its gateway died, or ended, and nobody has taken it */
+  struct hf_stored_task row; /* `elsewhere` may be set by a test; its texts are in `text` */
+  char text[FAKE_TASK_TEXTS][FAKE_TEXT_MAX];
+};
+
 struct fake_answer {
   struct hf_store_wait *wait;
   struct hf_store_query *query;
+  struct hf_task_query *task_query;
+  bool lists;               /* tasks, not one */
+  char task[FAKE_TEXT_MAX]; /* that is looked for, or the list's `after` */
+  char principal[FAKE_TEXT_MAX];
+  char endpoint[FAKE_TEXT_MAX];
+  unsigned limit;
   int error;
   char id[HF_LETTER_ID_MAX];
   struct hf_letter_filter filter;
@@ -66,10 +79,13 @@ struct fake_store {
   struct fake_letter letters[FAKE_ROWS_MAX];
   struct fake_keyed keys[FAKE_ROWS_MAX];
   struct fake_cached cached[FAKE_ROWS_MAX];
+  struct fake_task tasks[FAKE_ROWS_MAX];     /* the oldest first */
   struct fake_answer answers[FAKE_ROWS_MAX]; /* that are owed, in order */
   size_t answer_count;
   hf_store_news_fn *news;
   void *news_ctx;
+  hf_stored_task_fn *take;
+  void *take_ctx;
   unsigned letters_made;
   unsigned intended; /* how often each was asked for */
   unsigned settled;
@@ -77,12 +93,13 @@ struct fake_store {
   unsigned changed;
   unsigned remembered;
   unsigned forgotten;
+  unsigned kept_tasks;
 };
 
 /* All zero before. */
 void fake_store_init(struct fake_store *store, struct hf_loop *loop);
 
-/* For the next world: what was written stays. Nobody waits any more. */
+/* For the next world: what was written stays. Nobody waits any more. Tasks that are unfinished are nobody's. */
 void fake_store_reopen(struct fake_store *store, struct hf_loop *loop);
 
 /* Gives the first of the answers that are owed. Returns false if none is. */
@@ -91,11 +108,15 @@ bool fake_store_answer_one(struct fake_store *store);
 /* Gives the answers that are owed, and those that are asked for meanwhile. */
 void fake_store_answer(struct fake_store *store);
 
-/* The gateway that wrote them is dead: its open intents become letters. Returns how many. Whoever watches then is told,
- * now or when it begins to. */
+/* The gateway that wrote them is dead: its open intents become letters, but for those of tasks that are to be followed;
+ * its unfinished tasks are nobody's. Returns how many letters. Whoever watches then is told, now or when it begins to,
+ * and so is who takes tasks. */
 unsigned fake_store_owner_died(struct fake_store *store);
 
 unsigned fake_store_open_intents(const struct fake_store *store);
+/* The task with this id, or NULL. */
+struct fake_task *fake_store_task(struct fake_store *store, const char *id);
+
 unsigned fake_store_letters(const struct fake_store *store);
 
 #endif

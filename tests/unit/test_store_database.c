@@ -712,43 +712,67 @@ static int open_error(const char *path, struct hf_error *error) {
   return r;
 }
 
-static void database__migrates_what_the_first_version_wrote(void **state) {
+static int number_in(const char *path, const char *query) {
+  sqlite3 *sql;
+  sqlite3_stmt *s;
+  assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(sql, query, -1, &s, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+  const int number = sqlite3_column_int(s, 0);
+  sqlite3_finalize(s);
+  sqlite3_close(sql);
+  return number;
+}
+
+static void database__migrates_what_every_older_version_wrote(void **state) {
+  (void)state;
+  for (int version = 1; version < 4; version++) {
+    char dir[64];
+    char path[PATH_BYTES];
+    make_directory(dir, sizeof dir);
+    assert_true(snprintf(path, sizeof path, "%s/holdfast.db", dir) > 0);
+    extern const char *const hf_sql_migrations[];
+    for (int i = 0; i < version; i++)
+      in_file(path, hf_sql_migrations[i]);
+    assert_int_equal(number_in(path, "PRAGMA user_version"), version);
+    in_file(path, "INSERT INTO letters (id, status, executed, priority, first_ms, last_ms, count, replays, redacted,"
+                  " fingerprint, tool, arguments, history) VALUES ('d-old', 0, 2, 3, 4, 5, 6, 7, 0, zeroblob(32), 't',"
+                  " '{}', '[]')");
+    in_file(path, "INSERT INTO owners VALUES ('00000001', 1, 1)");
+    in_file(path, "INSERT INTO intents (call, owner, priority, at_ms, redacted, fingerprint)"
+                  " VALUES ('c-old', '00000001', 3, 4, 0, randomblob(32))");
+    const struct hf_store_settings settings = keep_all();
+    struct hf_database *db = open_with(path, &settings, true);
+    const struct read_letters *read = read_all(db);
+    assert_int_equal(read->count, 1);
+    assert_string_equal(read->letter[0].id, "d-old");
+    assert_string_equal(read->letter[0].executed, "yes");
+    assert_int_equal(read->letter[0].numbers.last_ms, 5);
+    assert_int_equal(hf_database_recover(db, 6), 0);
+    assert_int_equal(read_all(db)->count, 2);
+    const struct hf_stored_task task = {.id = HF_STR("t-1"), .created_ms = 1, .expires_ms = 2};
+    assert_int_equal(ALONE(db, hf_database_keep_task(db, &task)), 0);
+    hf_database_close(db);
+    assert_int_equal(number_in(path, "PRAGMA user_version"), 4);
+    assert_int_equal(number_in(path, "SELECT count(*) FROM sqlite_schema WHERE name IN"
+                                     " ('letters_age', 'tallies', 'tasks', 'task_totals')"),
+                     4);
+    remove_directory(dir);
+  }
+}
+
+static void database__refuses_what_a_newer_version_wrote(void **state) {
   (void)state;
   char dir[64];
   char path[PATH_BYTES];
   make_directory(dir, sizeof dir);
   assert_true(snprintf(path, sizeof path, "%s/holdfast.db", dir) > 0);
-  extern const char *const hf_sql_migrations[];
-  in_file(path, hf_sql_migrations[0]);
-  in_file(path, "INSERT INTO letters (id, status, executed, priority, first_ms, last_ms, count, replays, redacted,"
-                " fingerprint, tool, arguments, history) VALUES ('d-old', 0, 2, 3, 4, 5, 6, 7, 0, zeroblob(32), 't',"
-                " '{}', '[]')");
   const struct hf_store_settings settings = keep_all();
-  struct hf_database *db = open_with(path, &settings, false);
-  const struct read_letters *read = read_all(db);
-  assert_int_equal(read->count, 1);
-  assert_string_equal(read->letter[0].id, "d-old");
-  assert_string_equal(read->letter[0].executed, "yes");
-  assert_int_equal(read->letter[0].numbers.last_ms, 5);
-  hf_database_close(db);
-  sqlite3 *sql;
-  sqlite3_stmt *s;
-  assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
-  assert_int_equal(sqlite3_prepare_v2(sql,
-                                      "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE"
-                                      " name IN ('letters_age', 'tallies')) FROM pragma_user_version",
-                                      -1, &s, NULL),
-                   SQLITE_OK);
-  assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-  assert_int_equal(sqlite3_column_int(s, 0), 3);
-  assert_int_equal(sqlite3_column_int(s, 1), 2);
-  sqlite3_finalize(s);
-  sqlite3_close(sql);
-
-  in_file(path, "PRAGMA user_version = 4");
+  hf_database_close(open_with(path, &settings, false));
+  in_file(path, "PRAGMA user_version = 5");
   struct hf_error error = {0};
   assert_int_equal(open_error(path, &error), HF_ERR_UNSUPPORTED);
-  assert_non_null(strstr(error.text, "written by a newer version (4, this one knows 3)"));
+  assert_non_null(strstr(error.text, "written by a newer version (5, this one knows 4)"));
   remove_directory(dir);
 }
 
@@ -984,7 +1008,8 @@ int main(void) {
       cmocka_unit_test(database__a_rolled_back_transaction_leaves_nothing),
       cmocka_unit_test(database__files_are_the_users_alone),
       cmocka_unit_test(database__nothing_is_promised_in_a_file_that_was_removed),
-      cmocka_unit_test(database__migrates_what_the_first_version_wrote),
+      cmocka_unit_test(database__migrates_what_every_older_version_wrote),
+      cmocka_unit_test(database__refuses_what_a_newer_version_wrote),
       cmocka_unit_test(database__touches_nobody_elses),
       cmocka_unit_test(database__makes_letters_of_what_a_dead_owner_left),
       cmocka_unit_test(database__a_change_meets_a_dead_owner_by_itself),
