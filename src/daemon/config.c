@@ -91,6 +91,21 @@ static bool is_web(struct hf_str url) {
   return hf_str_starts(url, HF_STR("http://")) || hf_str_starts(url, HF_STR("https://"));
 }
 
+/* It is written into a URL reference as it stands. */
+static void check_sse(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
+  const struct hf_node *node = hf_node_get(root, HF_STR("sse"));
+  struct hf_str base = s->sse.base;
+  if (!node || !base.ptr)
+    return;
+  bool good = (is_web(base) || hf_str_starts(base, HF_STR("/"))) && !hf_str_starts(base, HF_STR("//"));
+  for (size_t i = 0; i < base.len; i++)
+    good &= base.ptr[i] > ' ' && base.ptr[i] < 0x7f && base.ptr[i] != '?' && base.ptr[i] != '#';
+  if (!good)
+    hf_problems_error(reader->problems, node->place,
+                      "sse: 'base' must be a path that begins with /, or a URL that begins with http:// or https://, "
+                      "without ? and #");
+}
+
 static void check_alerts(const struct hf_reader *reader, const struct hf_node *root, const struct hf_settings *s) {
   const struct hf_node *node = hf_node_get(root, HF_STR("alerts"));
   if (!node || node->kind != HF_NODE_MAPPING)
@@ -234,6 +249,7 @@ static int read_root(const struct hf_reader *reader, const struct hf_node *root,
   if (options->listens)
     check_listen(reader, root, settings);
   check_store(reader, root, settings);
+  check_sse(reader, root, settings);
   check_alerts(reader, root, settings);
   r = read_blocks(reader, root, profile, options, settings);
   if (r == 0)

@@ -24,6 +24,12 @@ static const struct hf_option options[] = {
      .help = "values of the Host header that are accepted besides the listen address and loopback names"},
     {TOP(allowed_origins), .path = "allowedOrigins", .type = HF_OPTION_TEXTS,
      .help = "values of the Origin header that are accepted besides the own origin"},
+    {TOP(sse.enabled), .path = "sse.enabled", .type = HF_OPTION_FLAG, .value = SAME("false"),
+     .help = "whether clients of HTTP+SSE, the transport of 2024-11-05, are served: at /sse, and /sse/NAME for one "
+             "server"},
+    {TOP(sse.base), .path = "sse.base", .type = HF_OPTION_TEXT,
+     .help = "path or URL before /sse as such clients see it (`/`, or what a proxy puts there), for those that do not "
+             "resolve the relative endpoint that they are told otherwise"},
     {TOP(log_level), .path = "log.level", .type = HF_OPTION_CHOICE, .value = SAME("info"),
      .choices = "error|warn|info|debug", .help = "the least important lines that are logged"},
     {TOP(log_format), .path = "log.format", .type = HF_OPTION_CHOICE, .value = SAME("human"), .choices = "human|json",

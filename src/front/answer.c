@@ -87,6 +87,10 @@ int hf_request_open_stream(struct hf_request *request) {
 
 static void on_message(struct hf_reply *reply, struct hf_pieces *text) {
   struct hf_request *request = HF_CONTAINER_OF(reply, struct hf_request, reply);
+  if (request->sse) {
+    hf_sse_say(request, text);
+    return;
+  }
   if (!request->stream && (!hf_request_takes_sse(request) || hf_request_open_stream(request) < 0)) {
     request->front->stats.dropped++;
     hf_pieces_deinit(text);
@@ -149,9 +153,11 @@ static void request_free(struct hf_request *request) {
 static void settle(struct hf_request *request, int status, struct hf_pieces *text) {
   request->waiting = false;
   hf_list_remove(&request->pending);
-  if (!request->stream && request->connection && !hf_request_takes_json(request))
+  if (!request->sse && !request->stream && request->connection && !hf_request_takes_json(request))
     (void)hf_request_open_stream(request);
-  if (request->stream) {
+  if (request->sse) {
+    hf_sse_answer(request, status, text);
+  } else if (request->stream) {
     finish_stream(request, text);
   } else if (request->connection) {
     request->status = status;
@@ -170,7 +176,7 @@ static void settle(struct hf_request *request, int status, struct hf_pieces *tex
 static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *text) {
   struct hf_request *request = HF_CONTAINER_OF(reply, struct hf_request, reply);
   request->show_session = request->initialize && hf_client_version(request->session->client).ptr;
-  settle(request, request->era == HF_ERA_MODERN ? http_status : 200, text);
+  settle(request, request->era == HF_ERA_MODERN || request->sse ? http_status : 200, text);
 }
 
 const struct hf_reply_ops hf_request_reply_ops = {.message = on_message, .finish = on_finish};
@@ -194,7 +200,9 @@ void hf_request_close_idle(struct hf_request *request) {
     if (!request->stream && hf_request_open_stream(request) < 0 && request->connection)
       hf_front_cut(request->connection);
   }
-  if (!request->waiting && request->stream)
+  if (request->sse && request->stream)
+    hf_sse_drain(request->session);
+  else if (!request->waiting && request->stream)
     hf_stream_end(request->stream);
 }
 
@@ -207,6 +215,8 @@ void hf_request_http_over(struct hf_request *request) {
     front->stats.streams--;
   if (stream && stream->reader == request)
     hf_stream_detach(stream);
+  if (request->sse && stream)
+    hf_sse_over(request);
   if (request->era == HF_ERA_MODERN) {
     if (request->waiting)
       hf_client_abandon(request->session->client, &request->reply);

@@ -56,6 +56,7 @@ struct hf_request {
   struct hf_head head;
   bool http_1_0;
   bool post;
+  bool sse;                /* of the HTTP+SSE transport: a session's stream, or a POST to it */
   struct hf_str principal; /* borrowed from the settings */
   struct hf_str endpoint;  /* absent: all servers */
   char *endpoint_copy;     /* owned, unescaped */
@@ -136,6 +137,22 @@ enum MHD_Result hf_request_head(struct hf_request *request, struct MHD_Connectio
                                 const char *method, const char *version);
 void hf_request_body(struct hf_request *request, struct hf_str bytes);
 void hf_request_complete(struct hf_request *request, const char *method);
+
+/* Opens a legacy session with its client. Returns NULL once the request is refused. */
+struct hf_session *hf_request_open_session(struct hf_request *request);
+/* Returns false once the request is refused: no stream for a client that does not take one, nor for one too many. */
+bool hf_request_may_stream(struct hf_request *request);
+
+/* sse_session.c: the transport of 2024-11-05 */
+void hf_sse_open(struct hf_request *request);
+void hf_sse_post(struct hf_request *request, struct hf_message *message);
+/* To the session's stream; `text` is taken. */
+void hf_sse_say(struct hf_request *request, struct hf_pieces *text);
+void hf_sse_answer(struct hf_request *request, int status, struct hf_pieces *text);
+/* No more calls come: the stream ends behind the last answer. */
+void hf_sse_drain(struct hf_session *session);
+/* The stream is over, and so is its session. */
+void hf_sse_over(struct hf_request *request);
 
 /* answer.c: from the gateway to the response */
 void hf_request_refuse(struct hf_request *request, int status, int code, const char *why);

@@ -62,29 +62,37 @@ static const char *check_bytes(struct hf_request *request, struct MHD_Connection
   return fault;
 }
 
-enum route { ROUTE_NONE, ROUTE_MCP, ROUTE_METRICS, ROUTE_HEALTH };
+enum route { ROUTE_NONE, ROUTE_MCP, ROUTE_SSE, ROUTE_METRICS, ROUTE_HEALTH };
+
+/* True for `base` itself, and for `base/SERVER`. */
+static bool is_endpoint(struct hf_request *request, struct hf_str path, struct hf_str base) {
+  if (!hf_str_starts(path, base))
+    return false;
+  struct hf_str rest = {path.ptr + base.len, path.len - base.len};
+  if (rest.len == 0 || hf_str_equal(rest, HF_STR("/")))
+    return true;
+  if (rest.ptr[0] != '/' || rest.len > ENDPOINT_MAX)
+    return false;
+  request->endpoint_copy = hf_strndup(rest.ptr + 1, rest.len - 1);
+  if (!request->endpoint_copy)
+    return false;
+  size_t len = MHD_http_unescape(request->endpoint_copy);
+  if (len == 0 || strlen(request->endpoint_copy) != len || strchr(request->endpoint_copy, '/'))
+    return false;
+  request->endpoint = (struct hf_str){request->endpoint_copy, len};
+  return true;
+}
 
 static enum route route_of(struct hf_request *request, struct hf_str path) {
-  static const struct hf_str mcp = HF_STR("/mcp");
   if (hf_str_equal(path, HF_STR("/healthz")) || hf_str_equal(path, HF_STR("/readyz")))
     return request->front->page ? ROUTE_HEALTH : ROUTE_NONE;
   if (hf_str_equal(path, HF_STR("/metrics")))
     return request->front->page ? ROUTE_METRICS : ROUTE_NONE;
-  if (!hf_str_starts(path, mcp))
-    return ROUTE_NONE;
-  struct hf_str rest = {path.ptr + mcp.len, path.len - mcp.len};
-  if (rest.len == 0 || hf_str_equal(rest, HF_STR("/")))
+  if (is_endpoint(request, path, HF_STR("/mcp")))
     return ROUTE_MCP;
-  if (rest.ptr[0] != '/' || rest.len > ENDPOINT_MAX)
-    return ROUTE_NONE;
-  request->endpoint_copy = hf_strndup(rest.ptr + 1, rest.len - 1);
-  if (!request->endpoint_copy)
-    return ROUTE_NONE;
-  size_t len = MHD_http_unescape(request->endpoint_copy);
-  if (len == 0 || strlen(request->endpoint_copy) != len || strchr(request->endpoint_copy, '/'))
-    return ROUTE_NONE;
-  request->endpoint = (struct hf_str){request->endpoint_copy, len};
-  return ROUTE_MCP;
+  if (request->settings->sse.enabled && is_endpoint(request, path, HF_STR("/sse")))
+    return ROUTE_SSE;
+  return ROUTE_NONE;
 }
 
 /* Returns false once the request is refused. */
@@ -124,7 +132,7 @@ static void check_post(struct hf_request *request) {
     hf_request_refuse(request, 415, HF_RPC_INVALID_REQUEST, "Content-Type must be application/json");
   else if (encoding.ptr && !hf_str_equal_nocase(encoding, HF_STR("identity")))
     hf_request_refuse(request, 415, HF_RPC_INVALID_REQUEST, "Content-Encoding is not supported");
-  else if (hf_request_takes_json(request) || hf_request_takes_sse(request))
+  else if (request->sse || hf_request_takes_json(request) || hf_request_takes_sse(request))
     request->post = true;
   else
     hf_request_refuse(request, 406, HF_RPC_INVALID_REQUEST,
@@ -153,12 +161,16 @@ static void route(struct hf_request *request, struct hf_str path, struct hf_str 
   enum route to = route_of(request, path);
   if (to == ROUTE_NONE) {
     hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST,
-                      "there is nothing at this path; MCP is at /mcp and /mcp/SERVER");
+                      hf_str_starts(path, HF_STR("/sse")) && !request->settings->sse.enabled
+                          ? "MCP is at /mcp and /mcp/SERVER; clients of HTTP+SSE are served at /sse where "
+                            "'sse.enabled' in the configuration says so"
+                          : "there is nothing at this path; MCP is at /mcp and /mcp/SERVER");
     return;
   }
   if (!admit(request, to, options))
     return;
-  if (to != ROUTE_MCP) {
+  request->sse = to == ROUTE_SSE;
+  if (to != ROUTE_MCP && to != ROUTE_SSE) {
     if (hf_str_equal(method, HF_STR("GET")) || hf_str_equal(method, HF_STR("HEAD"))) {
       show_page(request, path);
     } else {
@@ -174,8 +186,8 @@ static void route(struct hf_request *request, struct hf_str path, struct hf_str 
     check_post(request);
   } else if (options && request->head.value[HF_HEAD_ORIGIN].ptr) {
     preflight(request);
-  } else if (!hf_str_equal(method, HF_STR("GET")) && !hf_str_equal(method, HF_STR("DELETE"))) {
-    request->allow = "GET, POST, DELETE, OPTIONS";
+  } else if (!hf_str_equal(method, HF_STR("GET")) && (request->sse || !hf_str_equal(method, HF_STR("DELETE")))) {
+    request->allow = request->sse ? "GET, POST, OPTIONS" : "GET, POST, DELETE, OPTIONS";
     hf_request_refuse(request, 405, HF_RPC_INVALID_REQUEST, "method not allowed");
   }
 }
@@ -346,6 +358,18 @@ static int open_client(struct hf_request *request, struct hf_session *session, e
   return error;
 }
 
+struct hf_session *hf_request_open_session(struct hf_request *request) {
+  struct hf_front_http *front = request->front;
+  struct hf_session *session;
+  int error = hf_sessions_open(&front->sessions, request->principal, request->endpoint, front->loop->now, &session);
+  if (!error)
+    error = open_client(request, session, HF_ERA_LEGACY);
+  if (!error)
+    return session;
+  refuse_open(request, error);
+  return NULL;
+}
+
 /* Finds or makes the session that the message belongs to. Returns NULL once the request is refused. */
 static struct hf_session *session_for(struct hf_request *request) {
   struct hf_front_http *front = request->front;
@@ -356,9 +380,7 @@ static struct hf_session *session_for(struct hf_request *request) {
     if (!error && !session->client)
       error = open_client(request, session, HF_ERA_MODERN);
   } else if (request->initialize) {
-    error = hf_sessions_open(&front->sessions, request->principal, request->endpoint, front->loop->now, &session);
-    if (!error)
-      error = open_client(request, session, HF_ERA_LEGACY);
+    return hf_request_open_session(request);
   } else {
     struct hf_str id = request->head.value[HF_HEAD_SESSION];
     if (!id.ptr) {
@@ -366,7 +388,7 @@ static struct hf_session *session_for(struct hf_request *request) {
       return NULL;
     }
     session = hf_sessions_find(&front->sessions, id, request->principal, request->endpoint);
-    if (!session) {
+    if (!session || session->sse) {
       hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "session not found");
       return NULL;
     }
@@ -428,27 +450,35 @@ static void hand_over(struct hf_request *request, struct hf_message *message) {
     hf_client_handle(session->client, message, &request->reply);
 }
 
-static void complete_post(struct hf_request *request) {
-  struct hf_message message = {0};
-  if (decode(request, &message) < 0)
-    return;
-  request->era = hf_rules_era(&request->head, &message);
+/* Refuses or hands over. */
+static void take_message(struct hf_request *request, struct hf_message *message) {
+  request->era = hf_rules_era(&request->head, message);
   request->initialize =
-      request->era == HF_ERA_LEGACY && message.kind == HF_MESSAGE_REQUEST && message.method == HF_METHOD_INITIALIZE;
-  request->listen = message.method == HF_METHOD_SUBSCRIPTIONS_LISTEN;
+      request->era == HF_ERA_LEGACY && message->kind == HF_MESSAGE_REQUEST && message->method == HF_METHOD_INITIALIZE;
+  request->listen = message->method == HF_METHOD_SUBSCRIPTIONS_LISTEN;
   struct hf_objection objection = {0};
-  if (message.kind == HF_MESSAGE_REQUEST) {
-    request->id = hf_strndup(message.id.ptr, message.id.len);
-    request->id_len = request->id ? message.id.len : 0;
-  }
   if (request->era == HF_ERA_MODERN)
-    hf_rules_modern(&request->head, &message, &objection);
+    hf_rules_modern(&request->head, message, &objection);
   else if (!request->initialize)
     hf_rules_legacy(&request->head, &objection);
   if (objection.status)
     object_to(request, &objection);
   else
-    hand_over(request, &message);
+    hand_over(request, message);
+}
+
+static void complete_post(struct hf_request *request) {
+  struct hf_message message = {0};
+  if (decode(request, &message) < 0)
+    return;
+  if (message.kind == HF_MESSAGE_REQUEST) {
+    request->id = hf_strndup(message.id.ptr, message.id.len);
+    request->id_len = request->id ? message.id.len : 0;
+  }
+  if (request->sse)
+    hf_sse_post(request, &message);
+  else
+    take_message(request, &message);
   hf_message_deinit(&message);
 }
 
@@ -499,19 +529,23 @@ static struct hf_session *session_of(struct hf_request *request) {
   return session_for(request);
 }
 
-static void complete_get(struct hf_request *request) {
-  struct hf_session *session = session_of(request);
-  if (!session)
-    return;
+bool hf_request_may_stream(struct hf_request *request) {
   if (!hf_request_takes_sse(request)) {
     hf_request_refuse(request, 406, HF_RPC_INVALID_REQUEST, "Accept must include text/event-stream");
-    return;
+    return false;
   }
   if (request->front->stats.streams >= request->settings->limits.streams) {
     request->retry_later = true;
     hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "too many streams are open; try again later");
-    return;
+    return false;
   }
+  return true;
+}
+
+static void complete_get(struct hf_request *request) {
+  struct hf_session *session = session_of(request);
+  if (!session || !hf_request_may_stream(request))
+    return;
   uint64_t after = 0;
   struct hf_stream *stream = choose_stream(request, session, &after);
   if (!stream)
@@ -534,6 +568,8 @@ void hf_request_complete(struct hf_request *request, const char *method) {
     return;
   if (request->post)
     complete_post(request);
+  else if (request->sse)
+    hf_sse_open(request);
   else if (strcmp(method, "GET") == 0)
     complete_get(request);
   else

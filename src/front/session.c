@@ -221,7 +221,7 @@ struct hf_stream *hf_session_add_stream(struct hf_session *session, bool standal
     return NULL;
   hf_stream_init(stream, &(struct hf_stream_options){.tag = session->tag,
                                                      .number = session->next_stream++,
-                                                     .ids = session->era == HF_ERA_LEGACY,
+                                                     .ids = session->era == HF_ERA_LEGACY && !session->sse,
                                                      .replay = replay,
                                                      .backlog = backlog});
   stream->standalone = standalone;

@@ -27,6 +27,7 @@ struct hf_session {
   struct hf_owner *owner;
   void *front; /* the front's, for callbacks of the gateway */
   enum hf_era era;
+  bool sse;     /* of HTTP+SSE: it lasts as long as its one stream, which carries all that it is told */
   uint32_t tag; /* in event ids */
   hf_time used;
   bool ended;              /* out of the table; lives on until its last request is over */

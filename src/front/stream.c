@@ -15,6 +15,7 @@ struct hf_stream_event {
   char prefix[HF_STREAM_ID_MAX + 32];
 };
 
+enum kind { EVENT_MESSAGE, EVENT_FINAL, EVENT_PRIMING, EVENT_ENDPOINT };
 enum part { PART_PREFIX, PART_BODY, PART_SUFFIX };
 
 static struct hf_stream_event *event_of(struct hf_list *link) {
@@ -84,8 +85,19 @@ static void trim(struct hf_stream *stream) {
   }
 }
 
+/* What an event begins with, behind its id. */
+static const struct {
+  const char *head;
+  bool final;
+} kinds[] = {
+    [EVENT_MESSAGE] = {"event: message\ndata: ", false},
+    [EVENT_FINAL] = {"event: message\ndata: ", true},
+    [EVENT_PRIMING] = {"data: ", false},
+    [EVENT_ENDPOINT] = {"event: endpoint\ndata: ", false},
+};
+
 /* Events without an id are written as they are; with one, the id comes first. */
-static int add(struct hf_stream *stream, struct hf_pieces *body, bool final) {
+static int add(struct hf_stream *stream, struct hf_pieces *body, enum kind kind) {
   struct hf_stream_event *event = hf_calloc(1, sizeof(*event));
   if (!event) {
     hf_pieces_deinit(body);
@@ -95,9 +107,9 @@ static int add(struct hf_stream *stream, struct hf_pieces *body, bool final) {
   hf_pieces_init(&event->body);
   hf_pieces_move(&event->body, body);
   event->seq = ++stream->last_seq;
-  event->final = final;
+  event->final = kinds[kind].final;
   event->len = sizeof(*event) + event->body.len;
-  const char *head = event->body.len > 0 ? "event: message\ndata: " : "data: ";
+  const char *head = kinds[kind].head;
   int len = stream->options.ids
                 ? snprintf(event->prefix, sizeof(event->prefix), "id: %08x-%x-%llx\n%s", stream->options.tag,
                            stream->options.number, (unsigned long long)event->seq, head)
@@ -114,16 +126,35 @@ static int add(struct hf_stream *stream, struct hf_pieces *body, bool final) {
   return 0;
 }
 
+/* What waits behind the event that is being written. */
+static size_t behind(const struct hf_stream *stream) {
+  return stream->next ? stream->waiting - stream->next->len : 0;
+}
+
+bool hf_stream_is_behind(const struct hf_stream *stream) {
+  return behind(stream) > stream->options.backlog;
+}
+
 int hf_stream_push(struct hf_stream *stream, struct hf_pieces *text) {
   int error = stream->ended ? HF_ERR_CLOSED : 0;
-  size_t behind = stream->next ? stream->waiting - stream->next->len : 0;
-  if (!error && stream->reader && behind + text->len > stream->options.backlog && stream->next)
+  if (!error && stream->reader && stream->next && behind(stream) + text->len > stream->options.backlog)
     error = HF_ERR_LIMIT;
   if (error) {
     hf_pieces_deinit(text);
     return error;
   }
-  return add(stream, text, false);
+  return add(stream, text, EVENT_MESSAGE);
+}
+
+int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text) {
+  if (!stream->ended)
+    return add(stream, text, EVENT_MESSAGE);
+  hf_pieces_deinit(text);
+  return HF_ERR_CLOSED;
+}
+
+int hf_stream_announce(struct hf_stream *stream, struct hf_pieces *endpoint) {
+  return add(stream, endpoint, EVENT_ENDPOINT);
 }
 
 int hf_stream_finish(struct hf_stream *stream, struct hf_pieces *text, struct hf_pieces *fallback) {
@@ -134,7 +165,7 @@ int hf_stream_finish(struct hf_stream *stream, struct hf_pieces *text, struct hf
   }
   stream->ended = true;
   hf_pieces_move(&stream->fallback, fallback);
-  int error = add(stream, text, true);
+  int error = add(stream, text, EVENT_FINAL);
   if (error && stream->reader)
     stream->wake(stream->reader);
   return error;
@@ -143,7 +174,7 @@ int hf_stream_finish(struct hf_stream *stream, struct hf_pieces *text, struct hf
 int hf_stream_prime(struct hf_stream *stream) {
   struct hf_pieces nothing;
   hf_pieces_init(&nothing);
-  return add(stream, &nothing, false);
+  return add(stream, &nothing, EVENT_PRIMING);
 }
 
 void hf_stream_keep_alive(struct hf_stream *stream) {

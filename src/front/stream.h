@@ -54,6 +54,16 @@ void hf_stream_deinit(struct hf_stream *stream);
  * HF_ERR_NOMEM. */
 int hf_stream_push(struct hf_stream *stream, struct hf_pieces *text);
 
+/* Adds an answer among other messages, which is never refused for a slow reader: as many can wait as there are calls.
+ * Returns 0, HF_ERR_CLOSED, HF_ERR_NOMEM. */
+int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text);
+
+/* True if more waits than may: no new calls whose answers would come on this stream. */
+bool hf_stream_is_behind(const struct hf_stream *stream);
+
+/* Adds the event that tells a client of HTTP+SSE where to POST; `endpoint` is taken. Returns 0 or HF_ERR_NOMEM. */
+int hf_stream_announce(struct hf_stream *stream, struct hf_pieces *endpoint);
+
 /* Adds the last message and ends the stream; `fallback` (taken, may be empty) replaces it if it cannot be kept. It is
  * never refused for a slow reader. Returns 0, HF_ERR_CLOSED or HF_ERR_NOMEM (the stream is ended all the same). */
 int hf_stream_finish(struct hf_stream *stream, struct hf_pieces *text, struct hf_pieces *fallback);

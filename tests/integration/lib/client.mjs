@@ -72,7 +72,21 @@ export class HttpClient extends Client {
     this.sockets = new Set();
   }
 
+  // The transport of 2024-11-05: a stream, whose first event says where to post.
+  async openStream(path, headers) {
+    this.stream = `http://${this.host}:${this.port}${path}`;
+    this.path = path;
+    await this.exchange('GET', { Accept: 'text/event-stream', ...this.headers, ...headers }, undefined, 'stream');
+    const { event } = await this.inbox.take(({ event, status }) => event || status >= 300, 'the first event');
+    if (event?.event !== 'endpoint') throw new Error(`no endpoint, but ${JSON.stringify(event)}`);
+    this.endpoint = event.data;
+    const { origin, pathname, search } = new URL(event.data, this.stream);
+    if (origin !== new URL(this.stream).origin) throw new Error(`another origin: ${event.data}`);
+    this.path = pathname + search;
+  }
+
   send(message, headers = {}) {
+    if (this.endpoint) return this.exchange('POST', { 'Content-Type': 'application/json', ...this.headers, ...headers }, JSON.stringify(message));
     const own = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
     if (this.session && message.method !== 'initialize') own['Mcp-Session-Id'] = this.session;
     if (message.method !== 'initialize') own['MCP-Protocol-Version'] = this.version;
@@ -110,7 +124,8 @@ export class HttpClient extends Client {
     const streams = headers['content-type']?.startsWith('text/event-stream');
     let text = '';
     const read = eventReader((event) => {
-      if (event.comment !== undefined) this.inbox.push({ comment: event.comment, origin: id });
+      if (event.event && event.event !== 'message') this.inbox.push({ event, origin: id });
+      else if (event.comment !== undefined) this.inbox.push({ comment: event.comment, origin: id });
       else if (event.data) this.receive(event.data, id);
       if (event.id !== undefined) this.lastEventId = event.id;
     });

@@ -1,4 +1,5 @@
 // What a case can make a client do, and what it can expect of it.
+import { eventually } from '../../lib/gateway.mjs';
 import { mismatch, fillText } from './template.mjs';
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -107,6 +108,24 @@ export const clientSteps = {
   // delete: ends its own session
   delete: (client) =>
     client.exchange('DELETE', { 'Mcp-Session-Id': client.session, 'MCP-Protocol-Version': client.version }),
+  // sse [PATH] [HEADERS]: opens the stream of an HTTP+SSE session; what is sent from now on is posted where that says
+  sse: (client, stage, path = '/sse', headers = {}) => client.openStream(stage.fill(path), stage.fill(headers)),
+  endpoint: (client, stage, template) => check(template, client.endpoint, stage),
+  // remember NAME: the id of its session
+  remember: (client, stage, name) => {
+    stage.vars[name] = client.endpoint ? new URL(client.endpoint, client.stream).searchParams.get('sessionId') : client.session;
+  },
+  // over: until what is posted to that session finds none
+  over: (client) =>
+    eventually(async () => {
+      const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: {} });
+      const url = new URL(client.endpoint, client.stream);
+      const headers = { 'Content-Type': 'application/json' };
+      return (await fetch(url, { method: 'POST', headers, body })).status === 404;
+    }, 'the end of the session'),
+  // replied PATTERN: in the bytes that came back on a raw connection
+  replied: (client, stage, pattern) =>
+    client.inbox.take(({ reply }) => reply !== undefined && new RegExp(pattern).test(reply), `the bytes ${pattern}`),
   resume: (client, stage, id) => client.listen(id === undefined ? client.lastEventId : id),
   listen: (client) => client.listen(),
   ended: (client, stage, how) =>

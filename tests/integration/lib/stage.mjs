@@ -1,6 +1,7 @@
 // One case on stage: its upstreams, its gateway, its clients, and what each step makes them do.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { binary, chaos, checkSanitizers, collect, ended, eventually, scratch, startChaos, writeConfig } from '../../lib/gateway.mjs';
 import { HttpClient, StdioClient } from './client.mjs';
@@ -82,7 +83,7 @@ export class Stage {
   client(name) {
     if (!/^[a-z]\d?$/.test(name)) throw new Error(`nobody is called ${name}`);
     const client =
-      this.front === 'http' ? new HttpClient(name, this.gateway.address) : new StdioClient(name, this.gateway.child);
+      this.front === 'http' ? new HttpClient(name, this.proxy ?? this.gateway.address) : new StdioClient(name, this.gateway.child);
     this.defer(() => client.close());
     this.actors.set(name, client);
     return client;
@@ -134,6 +135,28 @@ export class Stage {
 
   do_env(values) {
     Object.assign(this.env, values);
+  }
+
+  // proxy PREFIX [HEADERS]: clients come through one that takes PREFIX off their paths and sends HEADERS along
+  async do_proxy(prefix, headers = {}) {
+    if (!this.gateway) await this.startGateway();
+    const [host, port] = this.gateway.address.split(':');
+    const server = http.createServer((request, response) => {
+      if (!request.url.startsWith(`${prefix}/`)) return response.writeHead(404).end('not of this proxy');
+      const onward = http.request(
+        { host, port, method: request.method, path: request.url.slice(prefix.length), headers: { ...request.headers, ...headers }, agent: false },
+        (answer) => answer.pipe(response.writeHead(answer.statusCode, answer.headers)),
+      );
+      onward.on('error', () => response.destroy());
+      response.on('close', () => onward.destroy());
+      return request.pipe(onward);
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    this.proxy = `127.0.0.1:${server.address().port}`;
+    this.defer(() => {
+      server.closeAllConnections();
+      server.close();
+    });
   }
 
   do_delay(time) {
