@@ -1,4 +1,5 @@
-// The official clients of both eras in front of the official server of 2024-11-05: one event stream, and POSTs.
+// HTTP+SSE, the transport of 2024-11-05: one event stream, and POSTs. The official clients of both eras in front of the
+// official server of it, and those that speak it themselves in front of any.
 import assert from 'node:assert';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -141,4 +142,115 @@ await test('over TLS, with large messages both ways', async (context) => {
   const result = await client.callTool({ name: 'echo', arguments: { message } });
   assert.ok(textOf(result).includes(message));
 });
+
+// The same clients over that transport, at the gateway's own /sse: `kind` connects to `url`.
+const overSse = Object.keys(clients).filter((kind) => clients[kind].sse);
+const everythingChild = { command: node, args: [path.join(modules, '@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'] };
+const served = (more = {}) => ({ sse: { enabled: true }, mcpServers: { everything: { ...everythingChild, ...more } } });
+const sseUrl = (gateway, end = '/sse/everything') => new URL(`http://${gateway.address}${end}`);
+
+async function connectSse(kind, url, { defer }, options = {}, prepare = () => {}) {
+  const client = clients[kind].client({ capabilities: {}, ...options });
+  defer(() => client.close());
+  prepare(client);
+  client.onerror = () => {};
+  await client.connect(clients[kind].sse(url));
+  return client;
+}
+
+const callWith = (kind, client, call, options) =>
+  kind === 'sdk 1' ? client.callTool(call, undefined, options) : client.callTool(call, options);
+const long = { name: 'trigger-long-running-operation', arguments: { duration: 1, steps: 4 } };
+
+for (const kind of overSse) {
+  await test(`${kind} over SSE: lists, calls and progress`, async (context) => {
+    const gateway = await serve(served(), context);
+    const client = await connectSse(kind, sseUrl(gateway), context);
+    assert.ok((await client.listTools()).tools.some(({ name }) => name === 'echo'));
+    assert.ok((await client.listResources()).resources.length > 0);
+    assert.ok((await client.listPrompts()).prompts.length > 0);
+    const result = await client.callTool(echo);
+    assert.match(textOf(result), /hello/);
+    assert.equal(outcomeOf(result).source, 'live');
+    const seen = [];
+    const slow = await callWith(kind, client, long, { onprogress: ({ progress }) => seen.push(progress) });
+    assert.match(textOf(slow), /completed/i);
+    assert.deepEqual(seen.slice(0, 3), [1, 2, 3]); // the SDK forgets the last one where it comes together with the answer
+  });
+
+  await test(`${kind} over SSE: many calls at once, and all servers together`, async (context) => {
+    const gateway = await serve(served(), context);
+    const client = await connectSse(kind, sseUrl(gateway, '/sse'), context);
+    const calls = Array.from({ length: 50 }, (none, i) => client.callTool({ name: 'everything__echo', arguments: { message: `m${i}.` } }));
+    (await Promise.all(calls)).forEach((result, i) => assert.match(textOf(result), new RegExp(`m${i}\\.`)));
+  });
+
+  await test(`${kind} over SSE: a server of that transport behind it, and large messages both ways`, async (context) => {
+    const port = await freePort();
+    await startEverything(port, context);
+    const gateway = await serve({ sse: { enabled: true }, ...settingsOf(port) }, context);
+    const client = await connectSse(kind, sseUrl(gateway), context);
+    const message = 'x'.repeat(2 << 20);
+    assert.ok(textOf(await client.callTool({ name: 'echo', arguments: { message } })).includes(message));
+  });
+
+  await test(`${kind} over SSE: a question of the server reaches it`, async (context) => {
+    const gateway = await serve(served({ instance: 'session' }), context);
+    const answer = { role: 'assistant', model: 'none', content: { type: 'text', text: 'from the client' } };
+    const client = await connectSse(kind, sseUrl(gateway), context, { capabilities: { sampling: {} } }, (each) =>
+      each.setRequestHandler(kind === 'sdk 1' ? schemas.CreateMessageRequestSchema : 'sampling/createMessage', async () => answer));
+    const tool = (await client.listTools()).tools.find(({ name }) => /sampling/.test(name));
+    const result = await client.callTool({ name: tool.name, arguments: { prompt: 'say something', maxTokens: 10 } });
+    assert.match(textOf(result), /from the client/);
+  });
+
+  await test(`${kind} over SSE: a call that is given up is cancelled, and the next one is answered`, async (context) => {
+    const gateway = await serve(served(), context);
+    const client = await connectSse(kind, sseUrl(gateway), context);
+    const abort = new AbortController();
+    const call = { ...long, arguments: { duration: 20, steps: 200 } };
+    const pending = callWith(kind, client, call, { signal: abort.signal, onprogress: () => abort.abort() });
+    await assert.rejects(pending);
+    assert.match(textOf(await client.callTool(echo)), /hello/);
+    await eventually(() => /"source":"cancelled"|cancel/.test(gateway.log.text), 'the end of the call in the log');
+  });
+
+  await test(`${kind} over SSE: through a proxy that takes a prefix off, and cuts`, async (context) => {
+    const gateway = await serve(served(), context);
+    const proxy = await startPrefixProxy(gateway.address, '/team/tools', context);
+    const client = await connectSse(kind, new URL(`${proxy.url}/team/tools/sse/everything`), context);
+    assert.match(textOf(await client.callTool(echo)), /hello/);
+    proxy.cut();
+    await eventually(() => proxy.streams >= 2, 'the second stream', 20000);
+    await eventually(() => client.callTool(echo).then((result) => /hello/.test(textOf(result)), () => false), 'a call on it');
+  });
+}
+
+// Counts the streams that it passes on; cut() breaks those that are open.
+async function startPrefixProxy(address, prefix, { defer }) {
+  const [host, port] = address.split(':');
+  const proxy = { streams: 0, open: new Set() };
+  const server = http.createServer((request, response) => {
+    const options = { host, port, method: request.method, path: request.url.slice(prefix.length), headers: request.headers, agent: false };
+    const onward = http.request(options, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+      if (request.method === 'GET') {
+        proxy.streams += 1;
+        proxy.open.add(response);
+      }
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  proxy.cut = () => [...proxy.open].forEach((response) => response.destroy());
+  defer(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return proxy;
+}
 done();

@@ -172,8 +172,9 @@ async function connect(context, kind, over, settings) {
   context.defer(() => client.close());
   const config = { mcpServers: { s: { ...settings, instance: 'session' } }, limits: { listWait: '20s' }, store: { enabled: false } };
   const modern = clients[kind].era === 'modern';
-  if (over === 'HTTP') {
-    await client.connect(clients[kind].http((await serve(config, context)).url('s')));
+  if (over !== 'stdio') {
+    const url = (await serve({ sse: { enabled: true }, ...config }, context)).url('s');
+    await client.connect(over === 'HTTP' ? clients[kind].http(url) : clients[kind].sse(new URL('/sse/s', url)));
     return { client, kind, modern, prefix: '' };
   }
   const dir = scratch(context.defer);
@@ -195,8 +196,9 @@ async function inspect(context, over, settings) {
   const dir = scratch(context.defer);
   const config = { mcpServers: { s: settings }, limits: { listWait: '20s' }, store: { enabled: false } };
   const env = { ...process.env, XDG_STATE_HOME: dir, XDG_RUNTIME_DIR: dir };
-  const target = over === 'HTTP'
-    ? [String((await serve(config, context)).url('s')), '--transport', 'http']
+  const url = over === 'stdio' ? undefined : (await serve({ sse: { enabled: true }, ...config }, context)).url('s');
+  const target = url
+    ? [String(over === 'HTTP' ? url : new URL('/sse/s', url)), '--transport', over === 'HTTP' ? 'http' : 'sse']
     : [binary, 'stdio', '--config', writeConfig(dir, config)];
   const inspector = layOutInspector(dir);
   const run = async (name, ...args) => {
@@ -211,15 +213,16 @@ async function inspect(context, over, settings) {
     listResources: () => run('resources/list'),
     readResource: ({ uri }) => run('resources/read', '--uri', uri),
   };
-  return { client, kind: 'inspector', prefix: over === 'HTTP' ? '' : 's__' };
+  return { client, kind: 'inspector', prefix: url ? '' : 's__' };
 }
 
 const titles = { 'sdk 1': `SDK ${version('sdk')}`, 'sdk 2': `SDK ${version('client')}`, 'sdk 2 auto': `SDK ${version('client')}, auto`,
   'sdk 2 pinned': `SDK ${version('client')}, pinned` };
+const transportsOf = (kind) => (['sdk 1', 'sdk 2'].includes(kind) ? ['HTTP', 'HTTP+SSE', 'stdio'] : ['HTTP', 'stdio']);
 const callers = [
-  ...Object.entries(titles).flatMap(([kind, title]) => ['HTTP', 'stdio'].map((over) => (
+  ...Object.entries(titles).flatMap(([kind, title]) => transportsOf(kind).map((over) => (
     { title, over, modern: clients[kind].era === 'modern', open: (context, settings) => connect(context, kind, over, settings) }))),
-  ...['HTTP', 'stdio'].map((over) => ({
+  ...['HTTP', 'HTTP+SSE', 'stdio'].map((over) => ({
     title: `inspector ${version('inspector-cli')}`, over, only: ['tools', 'call', 'prompts', 'resources'],
     open: (context, settings) => inspect(context, over, settings),
   })),

@@ -1,7 +1,8 @@
 // The official clients, ready to connect, and the real servers they are pointed at.
-import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import { Client as ModernClient, SSEClientTransport as ModernSse, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport as LegacySse } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import path from 'node:path';
@@ -15,18 +16,21 @@ export const clients = {
   'sdk 1': {
     client: (options) => new LegacyClient(info, options),
     http: (url, headers = {}) => new LegacyHttp(url, { requestInit: { headers } }),
+    sse: (url, headers = {}) => new LegacySse(url, { requestInit: { headers } }),
     stdio: (command) => new LegacyStdio(command),
     era: 'legacy',
   },
   'sdk 2': {
     client: (options) => new ModernClient(info, options),
     http: (url, headers = {}) => new ModernHttp(url, { requestInit: { headers } }),
+    sse: (url, headers = {}) => new ModernSse(url, { requestInit: { headers } }),
     stdio: (command) => new ModernStdio(command),
     era: 'legacy',
   },
   'sdk 2 auto': {
     client: (options) => new ModernClient(info, { ...options, versionNegotiation: { mode: 'auto' } }),
     http: (url, headers = {}) => new ModernHttp(url, { requestInit: { headers } }),
+    sse: (url, headers = {}) => new ModernSse(url, { requestInit: { headers } }),
     stdio: (command) => new ModernStdio(command),
     era: 'modern',
   },
