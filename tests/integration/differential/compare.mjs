@@ -67,6 +67,7 @@ function told(a, b) {
 function compareRecord(one, other, where, found) {
   const say = (what) => (a, b) => found.push(`${where} ${one.method} ${one.tool ?? ''}: ${what}${told(a, b)}`);
   if (Array.isArray(one)) {
+    if (other && other.length !== one.length) found.push(`${where}: ${one.length} rounds directly, ${other.length} through`);
     one.forEach((each, i) => compareRecord(each, other?.[i], `${where}.${i}`, found));
     return;
   }
@@ -75,7 +76,7 @@ function compareRecord(one, other, where, found) {
     const [a, b] = [items(one.pages, one.method), items(other.pages, one.method)];
     for (let i = 0; i < Math.max(a.length, b.length); i++) if (a[i] !== b[i]) say(`item ${i}`)(a[i], b[i]);
   }
-  for (const what of ['progress', 'logs'])
+  for (const what of ['progress', 'logs', 'questions'])
     if (JSON.stringify(one[what]) !== JSON.stringify(other[what])) say(what)(one[what].join('\n    '), other[what].join('\n    '));
   if (one.response) compareResponse(one, other, say('answer'));
 }

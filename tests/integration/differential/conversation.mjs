@@ -4,11 +4,13 @@ import { uris } from './server.mjs';
 
 export const MODERN = '2026-07-28';
 const META = 'io.modelcontextprotocol';
+const CAN = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}';
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 class Draw {
-  constructor(seed, era) {
+  constructor(seed, era, asks) {
     this.chance = new Chance(seed);
+    this.asks = asks;
     this.w = new Writer(this.chance, true);
     this.modern = era === 'modern';
     this.count = 0;
@@ -28,7 +30,7 @@ class Draw {
     return w.object({
       ...legacy,
       [`${META}/protocolVersion`]: `"${MODERN}"`,
-      [`${META}/clientCapabilities`]: '{}',
+      [`${META}/clientCapabilities`]: CAN,
       [`${META}/clientInfo`]: '{"name":"differential","version":"1"}',
       [`${META}/logLevel`]: level && `"${level}"`,
     });
@@ -129,8 +131,16 @@ class Draw {
     return this.request('completion/complete', { ref: w.object(this.chance.one([prompt, template])), argument, ...w.unknown() });
   }
 
+  // The server asks in the middle, so often and so.
+  asked() {
+    const methods = ['elicitation/create', 'sampling/createMessage', 'roots/list'];
+    const asks = Array.from({ length: this.chance.below(4) }, () => `"${this.chance.one(methods)}"`);
+    return { ...this.call('asks', this.w.object({ asks: `[${asks}]`, ...this.w.unknown() })), do: this.modern ? 'rounds' : 'request' };
+  }
+
   step() {
     const { w, chance } = this;
+    if (this.asks && chance.in(4)) return [this.asked()];
     switch (chance.below(14)) {
       case 0: return this.lists().slice(chance.below(4));
       case 1: return [this.request('prompts/get', { name: chance.one(['"p1"', '"p2"']), arguments: w.object({ a: w.string() }), ...w.unknown() })];
@@ -151,10 +161,10 @@ class Draw {
   whole() {
     const steps = this.modern
       ? [this.request('server/discover'), this.listen()]
-      : [this.request('initialize', { protocolVersion: '"2025-11-25"', capabilities: '{}', clientInfo: '{"name":"differential","version":"1"}' })];
+      : [this.request('initialize', { protocolVersion: '"2025-11-25"', capabilities: this.asks ? CAN : '{}', clientInfo: '{"name":"differential","version":"1"}' })];
     for (let n = 3 + this.chance.below(12); n > 0; n--) steps.push(...this.step());
     return steps;
   }
 }
 
-export const conversation = (seed, era) => new Draw(seed, era).whole();
+export const conversation = (seed, era, asks) => new Draw(seed, era, asks).whole();

@@ -9,7 +9,7 @@ const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 export const uris = ['test://one', 'test://two', 'file:///a%20b', 'urn:x:y'];
-export const toolNames = ['any', 'typed', 'fails', 'refuses', 'progress', 'logs', 'change', 'touch', 'wait', 'journal'];
+export const toolNames = ['any', 'typed', 'fails', 'refuses', 'progress', 'logs', 'change', 'touch', 'wait', 'journal', 'asks'];
 // An id as it is spelt when it comes back.
 const plain = (id) => JSON.stringify(JSON.parse(id));
 const kinds = { tools: 'tools', prompts: 'prompts', resources: 'resources' };
@@ -36,6 +36,7 @@ export class Server {
     this.listens = new Map();
     this.cancelled = 0;
     this.waiting = new Set();
+    this.questions = new Map(); // id → what is done with the answer
   }
 
   writer(salt) {
@@ -187,6 +188,40 @@ export class Server {
         own.object({ progressToken: token, progress: `${i}.0`, total: '1e2', message: own.string(), ...own.unknown() })));
   }
 
+  question(w, method) {
+    const said = w.object({ role: '"user"', content: this.block(w), ...w.unknown() });
+    const params = {
+      'elicitation/create': { message: w.string(), requestedSchema: `{"type":"object","properties":{"a":{"type":"string"}}}`, ...w.unknown() },
+      'sampling/createMessage': { messages: w.array([said]), maxTokens: '1e2', ...w.unknown() },
+      'roots/list': w.chance.in(2) ? undefined : w.unknown(),
+    }[method];
+    return { method: `"${method}"`, params: params && w.object(params) };
+  }
+
+  // Asks one after the other, by requests; what it was answered is in the result.
+  async ask(asks, send) {
+    const answers = [];
+    for (const [i, method] of asks.entries()) {
+      const id = `${1 + this.questions.size}`;
+      const answered = new Promise((resolve) => this.questions.set(id, resolve));
+      const w = this.writer(`question ${i} ${method}`);
+      send(w.object({ jsonrpc: '"2.0"', id, ...this.question(w, method) }));
+      const answer = await answered;
+      answers.push(member(answer, 'result')?.raw ?? member(answer, 'error').raw);
+    }
+    return answers;
+  }
+
+  // Asks all that is left, some now and the rest in the next round. What it was answered is in the params of the request.
+  askByResult(w, asks, state) {
+    const from = state === undefined ? 0 : Number(state.slice(0, 1));
+    if (from >= asks.length) return undefined;
+    const to = Math.min(asks.length, from + 1 + w.chance.below(2));
+    const now = asks.slice(from, to).map((method, i) => [`${w.chance.one(['q', 'ä', 'a b'])}-${from + i}`, w.object(this.question(w, method))]);
+    const requestState = `"${to}${w.string().slice(1)}`;
+    return w.object({ ...w.unknown(), resultType: '"input_required"', inputRequests: w.object(Object.fromEntries(now)), requestState });
+  }
+
   async call(w, request, { peer, send }) {
     const { name, arguments: args = {} } = request.message.params;
     const content = () => this.blocks(w, request.seen);
@@ -204,6 +239,12 @@ export class Server {
       throw Object.assign(new Error(), {
         raw: w.object({ code: w.chance.one(['-32000', '-32603', '7', '-32050']), message: w.string(), data, ...w.unknown() }),
       });
+    }
+    if (name === 'asks') {
+      const asking = this.modern ? this.askByResult(w, args.asks, request.message.params.requestState) : undefined;
+      if (asking) return asking;
+      const answers = this.modern ? [] : await this.ask(args.asks, send);
+      return this.result(w, { content: content(), 'x-answers': w.array(answers) });
     }
     if (name === 'logs') this.logs(args, this.modern ? request.meta['io.modelcontextprotocol/logLevel'] : peer.level, send);
     if (name === 'progress') this.progress(args, request.token, send);
@@ -287,6 +328,7 @@ export class Server {
     const request = this.read(text);
     const { method, params } = request.message;
     if (method === 'notifications/cancelled') this.cancel(JSON.stringify(params.requestId));
+    if (method === undefined) this.questions.get(request.id)?.(text);
     if (request.id === undefined || method === undefined) return;
     if (method === 'subscriptions/listen') {
       this.listen(request, from);
@@ -336,12 +378,53 @@ export function serveLines(server, input, output) {
   });
 }
 
-const event = (text) => `event: message\n${text.split('\n').map((line) => `data: ${line}\n`).join('')}\n`;
+const event = (text, id) => `${id ? `id: ${id}\n` : ''}event: message\n${text.split('\n').map((line) => `data: ${line}\n`).join('')}\n`;
+
+// The stream of one legacy request, which the server may cut after its first event; who comes back with the id of the last
+// event gets the rest.
+class Stream {
+  constructor(id, response, cuts) {
+    this.id = id;
+    this.response = response;
+    this.cuts = cuts;
+    this.events = [];
+    this.ended = false;
+    response.write(`id: ${id}:0\nretry: 5\ndata:\n\n`);
+  }
+
+  send(text, final) {
+    this.events.push(text);
+    this.ended ||= Boolean(final);
+    const cut = this.cuts && this.events.length === 1;
+    if (!cut) this.response?.write(event(text, `${this.id}:${this.events.length}`));
+    if (cut || final) this.leave();
+  }
+
+  leave() {
+    this.response?.end();
+    this.response = undefined;
+  }
+
+  resume(response, from) {
+    this.response = response;
+    for (let i = from; i < this.events.length; i++) response.write(event(this.events[i], `${this.id}:${i + 1}`));
+    if (this.ended) this.leave();
+  }
+}
 
 class HttpFront {
   constructor(server) {
     this.server = server;
     this.sessions = new Map();
+    this.streams = new Map();
+  }
+
+  stream(response, cuts) {
+    const id = `x${this.streams.size}`;
+    this.open(response);
+    const stream = new Stream(id, response, cuts);
+    this.streams.set(id, stream);
+    return stream;
   }
 
   open(response) {
@@ -368,7 +451,9 @@ class HttpFront {
       return void response.writeHead(202).end();
     }
     const raw = this.server.read(text).id;
-    const asStream = hash(text.slice(text.indexOf('"method"'))) % 2;
+    const chosen = hash(text.slice(text.indexOf('"method"')));
+    const asStream = chosen % 2;
+    let stream;
     let last = false;
     response.on('close', () => {
       if (!last && this.server.modern) this.server.cancel(plain(raw));
@@ -379,19 +464,26 @@ class HttpFront {
         response.writeHead(200, { 'Content-Type': 'application/json' }).end(message);
         return;
       }
+      if (!this.server.modern) {
+        stream ??= this.stream(response, chosen % 9 === 0);
+        stream.send(message, final);
+        return;
+      }
       this.open(response);
       response.write(event(message));
       if (final) response.end();
     };
     const closed = (end) => response.on('close', end);
     await this.server.take(text, { send, peer: session?.peer, closed });
-    if (!last && method !== 'subscriptions/listen') response.end();
+    if (!last && method !== 'subscriptions/listen') stream ? stream.leave() : response.end();
   }
 
   get(request, response) {
     const session = this.sessions.get(request.headers['mcp-session-id']);
     if (!session) return void response.writeHead(this.server.modern ? 405 : 404).end();
     this.open(response);
+    const [id, from] = request.headers['last-event-id']?.split(':') ?? [];
+    if (id) return this.streams.get(id).resume(response, Number(from));
     response.write(': open\n\n');
     session.stream = response;
     this.server.peers.add(session.peer);

@@ -3,7 +3,7 @@
 import http from 'node:http';
 import readline from 'node:readline';
 import { MODERN } from './conversation.mjs';
-import { member } from './json.mjs';
+import { Chance, Writer, hash, member, parts } from './json.mjs';
 
 const PATIENCE_MS = 8000;
 
@@ -32,6 +32,18 @@ class Ear {
   }
 }
 
+// What a question is answered with follows from the question.
+function answerTo(method, params, broken) {
+  const w = new Writer(new Chance(hash(`${method} ${params}`)), broken);
+  if (method === 'roots/list') return w.object({ roots: w.array([w.object({ uri: '"file:///here"', name: w.string(), ...w.unknown() })]), ...w.unknown() });
+  if (method === 'elicitation/create') {
+    const content = w.chance.in(2) ? { action: '"accept"', content: w.object({ a: w.string() }) } : { action: w.chance.one(['"decline"', '"cancel"']) };
+    return w.object({ ...content, ...w.unknown() });
+  }
+  const said = w.object({ type: '"text"', text: w.string(), ...w.unknown() });
+  return w.object({ role: '"assistant"', model: w.string(), content: said, stopReason: '"endTurn"', ...w.unknown() });
+}
+
 class Talk {
   constructor(modern) {
     this.modern = modern;
@@ -41,6 +53,7 @@ class Talk {
     this.notices = new Set();
     this.fresh = new Set(); // methods of those that came since the step began
     this.current = undefined;
+    this.again = 0;
     this.problem = undefined;
   }
 
@@ -61,7 +74,7 @@ class Talk {
       if (!record || record.response) this.problem = `nobody asked for ${text}`;
       else record.response = text;
     } else if (id !== undefined) {
-      this.problem = `a question: ${text}`;
+      this.answer(text, message.method, id);
     } else if (message.method === 'notifications/progress') {
       const record = this.tokens.get(member(member(text, 'params').raw, 'progressToken').raw);
       if (!record || record.response) this.problem = `progress of nothing: ${text}`;
@@ -74,8 +87,14 @@ class Talk {
     this.ear.stir();
   }
 
+  answer(text, method, id) {
+    const params = member(text, 'params')?.raw;
+    this.current.questions.push(`${method} ${params}`);
+    this.say(`{"jsonrpc":"2.0","id":${id},"result":${answerTo(method, params, false)}}`).catch((error) => (this.problem ??= error.message));
+  }
+
   begin(step, id = step.id) {
-    const record = { method: step.method, tool: step.members.name, progress: [], logs: [], response: undefined };
+    const record = { method: step.method, tool: step.members.name, progress: [], logs: [], questions: [], response: undefined };
     this.records.set(id, record);
     if (step.token) this.tokens.set(step.token, record);
     this.current = record;
@@ -106,6 +125,23 @@ class Talk {
     return { method: step.method, pages: records.map((record) => record.response) };
   }
 
+  // The same request again and again, with the answers to what its result asks.
+  async rounds(step, expected) {
+    const records = [];
+    for (let [id, params] = [step.id, step.params]; ; ) {
+      const record = await this.ask(step, expected?.[records.length], id, params);
+      records.push(record);
+      const result = member(record.response, 'result')?.raw;
+      if (!result || JSON.parse(result).resultType !== 'input_required') return records;
+      const answers = parts(member(result, 'inputRequests').raw).map(({ key, raw }) => {
+        const asked = [JSON.parse(member(raw, 'method').raw), member(raw, 'params')?.raw];
+        return `${JSON.stringify(key)}:${answerTo(...asked, this.broken)}`;
+      });
+      const more = `"inputResponses":{${answers}},"requestState":${member(result, 'requestState').raw},`;
+      [id, params] = [`"again ${++this.again}"`, `{${more}${step.params.trimStart().slice(1)}`];
+    }
+  }
+
   async cancel(step) {
     const record = this.begin(step);
     this.send(this.text(step.id, step.method, step.params), step, record);
@@ -123,6 +159,7 @@ class Talk {
 
   async take(step, expected) {
     if (step.do === 'list') return this.list(step);
+    if (step.do === 'rounds') return this.rounds(step, expected);
     if (step.do === 'cancel') return this.cancel(step);
     if (step.do === 'listen') return this.listen(step);
     if (step.do === 'together') return Promise.all(step.steps.map((each, i) => this.ask(each, expected?.[i])));
@@ -170,14 +207,15 @@ export class HttpTalk extends Talk {
     return headers;
   }
 
-  exchange(verb, headers, body) {
+  // `id`: of the request that is answered there, if there is one; `taken`: settles once there is an answer.
+  exchange(verb, headers, body, id) {
     const request = http.request(this.url, { method: verb, headers, agent });
     const taken = new Promise((resolve, reject) => {
       request.on('response', (response) => {
         response.setEncoding('utf8');
         this.session ??= response.headers['mcp-session-id'];
         if (response.headers['content-type']?.startsWith('text/event-stream')) {
-          this.readStream(response);
+          this.readStream(response, id);
           return resolve(response);
         }
         let text = '';
@@ -193,21 +231,37 @@ export class HttpTalk extends Talk {
     return { request, taken };
   }
 
-  readStream(response) {
+  // A stream that ends before the answer goes on where it stopped, if its events have ids.
+  readStream(response, id) {
     let rest = '';
+    let last;
     response.on('error', () => {});
+    response.on('end', () => {
+      if (last !== undefined && id !== undefined && !this.records.get(id).response) this.resume(id, last);
+    });
     response.on('data', (part) => {
       const events = (rest + part).split('\n\n');
       rest = events.pop();
       for (const event of events) {
+        last = /^id: ?(.*)$/m.exec(event)?.[1] ?? last;
         const data = event.split('\n').filter((line) => line.startsWith('data:')).map((line) => line.slice(line[5] === ' ' ? 6 : 5));
         if (data.some(Boolean)) this.hear(data.join('\n'));
       }
     });
   }
 
+  resume(id, last) {
+    const headers = { ...this.headers(), Accept: 'text/event-stream', 'Last-Event-ID': last };
+    const { request, taken } = this.exchange('GET', headers, undefined, id);
+    this.open.set(id, request);
+    taken.catch((error) => {
+      if (!request.wanted) this.problem ??= error.message;
+    });
+  }
+
   send(text, step) {
-    const { request, taken } = this.exchange('POST', this.headers(step), text);
+    const id = member(text, 'id')?.raw;
+    const { request, taken } = this.exchange('POST', this.headers(step), text, id);
     this.open.set(step.id, request);
     taken.catch((error) => {
       if (!request.destroyed || !request.wanted) this.problem ??= error.message;
@@ -215,8 +269,12 @@ export class HttpTalk extends Talk {
     });
   }
 
-  async post(method, params) {
-    await this.exchange('POST', this.headers(), `{"jsonrpc":"2.0","method":"${method}","params":${params}}`).taken;
+  async say(text) {
+    await this.exchange('POST', this.headers(), text).taken;
+  }
+
+  post(method, params) {
+    return this.say(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`);
   }
 
   async initialized() {
@@ -253,8 +311,9 @@ export class Pipes {
 }
 
 export class PipeTalk extends Talk {
-  constructor(modern, pipes) {
+  constructor(modern, pipes, own) {
     super(modern);
+    this.own = own; // no other conversation has the child
     this.pipes = pipes;
     pipes.talk = this;
   }
@@ -262,6 +321,10 @@ export class PipeTalk extends Talk {
   // What breaks lines stands between tokens only.
   send(text) {
     this.pipes.child.stdin.write(`${text.replaceAll('\n', ' ')}\n`);
+  }
+
+  async say(text) {
+    this.send(text);
   }
 
   async initialized() {
@@ -274,5 +337,6 @@ export class PipeTalk extends Talk {
 
   async end() {
     if (this.listening) await this.withdraw(this.listening);
+    if (this.own) this.pipes.child.kill();
   }
 }
