@@ -1,7 +1,8 @@
 // The upstream that the suite's scenarios of tasks ask for: the extension io.modelcontextprotocol/tasks of 2026-07-28,
 // on the official server SDK. With --plain it is the same server without tasks, which lets its callers wait, and asks by
 // `input_required`. Prints its port; what it executes goes to the ledger, one line each.
-//   node tasks.mjs [--plain] [--port N] [--ledger FILE] [--poll MS]
+//   node tasks.mjs [--plain] [--bare] [--port N] [--ledger FILE] [--poll MS]
+// With --bare a task's result has no `resultType` of its own, as in the specification's examples.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -25,6 +26,7 @@ const TTL_MS = 600000;
 const { values: options } = parseArgs({
   options: {
     plain: { type: 'boolean', default: false },
+    bare: { type: 'boolean', default: false },
     port: { type: 'string', default: '0' },
     ledger: { type: 'string' },
     poll: { type: 'string', default: '100' },
@@ -52,7 +54,7 @@ class Task {
     this.status = 'working';
     this.createdAt = this.lastUpdatedAt = new Date().toISOString();
     work(this).then(
-      (result) => this.#become('completed', { result }),
+      (result) => this.#become('completed', { result: options.bare ? result : { resultType: 'complete', ...result } }),
       (error) => this.#become('failed', { error: { code: error.code ?? INTERNAL_ERROR, message: error.message } }),
     );
   }
@@ -114,7 +116,8 @@ class Task {
 const accepted = (answer) => answer?.action === 'accept' && answer.content;
 
 // tool → what it takes, whether it is a task (`may`, `must`, `never`), and what it does with its arguments, the answers and
-// the task that it is, if it is one. What it `asks`, it asks as soon as it is a task, or else before it begins.
+// the task that it is, or else a signal that its caller has left. What it `asks`, it asks as soon as it is a task, or else
+// before it begins.
 const tools = {
   greet: {
     schema: object({ name: string }, []),
@@ -125,10 +128,12 @@ const tools = {
     schema: object({ seconds: number, label: string }, ['seconds']),
     task: 'may',
     quick: ({ seconds }) => seconds === 0,
-    work: async ({ seconds, label }, answers, task) => {
+    work: async ({ seconds, label }, answers, task, left) => {
       executed('slow_compute', label);
       task?.say(`computing for ${seconds} s`);
-      await sleep(seconds * 1000, null, { signal: task?.signal });
+      const signal = task?.signal ?? left;
+      signal.addEventListener('abort', () => executed('slow_compute.cancelled', label));
+      await sleep(seconds * 1000, null, { signal });
       return text(`computed ${label ?? ''} in ${seconds} s`);
     },
   },
@@ -207,7 +212,7 @@ async function call({ params }, ctx) {
   const isTask = tool.task !== 'never' && !options.plain && !tool.quick?.(args) && knowsTasks(ctx);
   const questions = openQuestions(tool, args, answers);
   if (questions && (!isTask || tool.asksFirst)) return inputRequired({ inputRequests: questions });
-  if (!isTask) return tool.work(args, answers);
+  if (!isTask) return tool.work(args, answers, undefined, ctx.mcpReq.signal);
   const task = new Task(async (self) => tool.work(args, questions ? await self.ask(questions) : answers, self));
   tasks.set(task.taskId, task);
   return { resultType: 'task', ...task.seed() };
