@@ -47,6 +47,8 @@ enum hf_evidence_kind {
   HF_EVIDENCE_MISFIT,            /* ours: what would have been sent does not fit the tool's schema */
   HF_EVIDENCE_CANCELLED,         /* the caller cancelled; made by the call itself */
   HF_EVIDENCE_DEADLINE,          /* the deadline passed; made by the call itself */
+  HF_EVIDENCE_TASK_LOST,         /* the server had made a task of it, and does not know what became of that */
+  HF_EVIDENCE_TASK_CANCELLED,    /* the server has cancelled the task that it had made of it */
 };
 
 /* Why a redirect was not followed. */
@@ -122,7 +124,9 @@ static inline struct hf_evidence hf_evidence_of(enum hf_evidence_kind kind) {
   X(INPUT_REQUIRED, "input_required")                                                                                  \
   X(CANCELLED, "cancelled")                                                                                            \
   X(DEADLINE, "deadline")                                                                                              \
-  X(UNKNOWN, "unknown")
+  X(UNKNOWN, "unknown")                                                                                                \
+  X(TASK_LOST, "task_lost")                                                                                            \
+  X(TASK_CANCELLED, "task_cancelled")
 
 enum hf_fault {
 #define HF_FAULT_ENUM(name, text) HF_FAULT_##name,

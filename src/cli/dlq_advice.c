@@ -52,6 +52,10 @@ static const struct {
     ROW("cancelled", "The client gave up or went away: discard, unless the effect is wanted still."),
     ROW("deadline", "The call's deadline passed before it had its turn: replay, and look what it waited for."),
     ROW("unknown", "What came back is nothing that the gateway knows: `holdfast dlq show` has the details."),
+    ROW("task_lost", "The server had made a task of the call and does not know it any more, perhaps since it was "
+                     "started anew: find out whether the call took effect before it is repeated."),
+    ROW("task_cancelled", "The server has cancelled the task that it had made of the call: find out how far it came, "
+                          "then replay or discard."),
     ROW(HF_LETTER_GATEWAY_DIED, "The gateway ended in the middle of these calls: find out whether they took effect (or "
                                 "configure `reconcile` and replay with --reconcile)."),
 #undef ROW

@@ -27,6 +27,7 @@ enum hf_report_class hf_report_class_of(enum hf_fault fault) {
   case HF_FAULT_CONFLICT:
   case HF_FAULT_UNEXPECTED:
   case HF_FAULT_INPUT_REQUIRED:
+  case HF_FAULT_TASK_CANCELLED:
     return HF_REPORT_BUSINESS;
   case HF_FAULT_NONE:
   case HF_FAULT_UNREACHABLE:
@@ -48,6 +49,7 @@ enum hf_report_class hf_report_class_of(enum hf_fault fault) {
   case HF_FAULT_CANCELLED:
   case HF_FAULT_DEADLINE:
   case HF_FAULT_UNKNOWN:
+  case HF_FAULT_TASK_LOST:
   case HF_FAULT_COUNT:
     break;
   }

@@ -104,6 +104,8 @@ static const char *const descriptions[HF_FAULT_COUNT] = {
     [HF_FAULT_DEADLINE] = "did not answer before the call's deadline",
     [HF_FAULT_NONE] = "did not fail",
     [HF_FAULT_UNKNOWN] = "failed in an unknown way",
+    [HF_FAULT_TASK_LOST] = "made a task of the call, and does not know any more what became of that",
+    [HF_FAULT_TASK_CANCELLED] = "made a task of the call, and has cancelled that",
 };
 
 static const char *executed_sentence(enum hf_executed executed) {

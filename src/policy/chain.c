@@ -73,7 +73,8 @@ bool hf_chain_wants_check(const struct hf_call *call) {
 /* Faults that say something of the request, the caller or its credentials: another answer would hide it. */
 static bool is_the_callers(enum hf_fault fault) {
   return fault == HF_FAULT_REJECTED || fault == HF_FAULT_UNKNOWN_TOOL || fault == HF_FAULT_CONFLICT ||
-         fault == HF_FAULT_TOOL_ERROR || fault == HF_FAULT_UNEXPECTED || fault == HF_FAULT_INPUT_REQUIRED;
+         fault == HF_FAULT_TOOL_ERROR || fault == HF_FAULT_UNEXPECTED || fault == HF_FAULT_INPUT_REQUIRED ||
+         fault == HF_FAULT_TASK_CANCELLED;
 }
 
 static bool had_effects(const struct hf_call *call, unsigned target) {

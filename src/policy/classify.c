@@ -37,6 +37,9 @@ static const struct hf_verdict_row rows[HF_FAULT_COUNT] = {
     ROW(CANCELLED, NO, NEVER, NOBODY, NO),
     ROW(DEADLINE, NO, NEVER, NOBODY, NO),
     ROW(UNKNOWN, MAYBE, NEVER, NOBODY, NO),
+    ROW(TASK_LOST, MAYBE, TRANSIENT, TOOL, SAFE),
+    /* Somebody has stopped it there on purpose, and how far it had come nobody knows. */
+    ROW(TASK_CANCELLED, MAYBE, NEVER, NOBODY, NO),
 #undef ROW
 };
 
@@ -143,6 +146,10 @@ static enum hf_fault fault_of(const struct hf_evidence *e) {
     return HF_FAULT_CANCELLED;
   case HF_EVIDENCE_DEADLINE:
     return HF_FAULT_DEADLINE;
+  case HF_EVIDENCE_TASK_LOST:
+    return HF_FAULT_TASK_LOST;
+  case HF_EVIDENCE_TASK_CANCELLED:
+    return HF_FAULT_TASK_CANCELLED;
   case HF_EVIDENCE_NONE:
     return HF_FAULT_UNKNOWN;
   }

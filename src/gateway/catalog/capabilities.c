@@ -50,32 +50,6 @@ static void read_row(const struct hf_json_doc *doc, size_t row, struct hf_capabi
     *field_of(capabilities, rows[row].member_field) = set;
 }
 
-struct hf_capabilities hf_capabilities_read(struct hf_str raw) {
-  struct hf_capabilities capabilities = {0};
-  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
-  options.tree_depth = 2;
-  options.max_nodes = CAPABILITIES_NODES;
-  options.max_bytes = CAPABILITIES_BYTES;
-  struct hf_json_scan scan;
-  hf_json_scan_init(&scan, &options);
-  if (raw.ptr && hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0) {
-    struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
-    for (size_t row = 0; hf_json_type(&doc, 0) == HF_JSON_OBJECT && row < ROW_COUNT; row++)
-      read_row(&doc, row, &capabilities);
-  }
-  hf_json_scan_deinit(&scan);
-  return capabilities;
-}
-
-struct hf_capabilities hf_capabilities_union(struct hf_capabilities a, struct hf_capabilities b) {
-  for (size_t row = 0; row < ROW_COUNT; row++) {
-    *field_of(&a, rows[row].field) |= *field_of(&b, rows[row].field);
-    if (rows[row].member.ptr)
-      *field_of(&a, rows[row].member_field) |= *field_of(&b, rows[row].member_field);
-  }
-  return a;
-}
-
 /* A member of an object given raw; absent if there is none or the text cannot be read. */
 static struct hf_str member_of(struct hf_str raw, struct hf_str name) {
   struct hf_str found = {NULL, 0};
@@ -92,6 +66,46 @@ static struct hf_str member_of(struct hf_str raw, struct hf_str name) {
   }
   hf_json_scan_deinit(&scan);
   return found;
+}
+
+static bool has_object(struct hf_str raw, struct hf_str name) {
+  const struct hf_str value = member_of(raw, name);
+  return value.len && value.ptr[0] == '{';
+}
+
+static void read_tasks(struct hf_str raw, struct hf_capabilities *capabilities) {
+  const struct hf_str tasks = member_of(raw, HF_STR("tasks"));
+  const struct hf_str tools = member_of(member_of(tasks, HF_STR("requests")), HF_STR("tools"));
+  capabilities->tasks_call = has_object(tools, HF_STR("call"));
+  capabilities->tasks_cancel = has_object(tasks, HF_STR("cancel"));
+  capabilities->tasks = has_object(member_of(raw, HF_STR("extensions")), HF_STR(HF_EXTENSION_TASKS));
+}
+
+struct hf_capabilities hf_capabilities_read(struct hf_str raw) {
+  struct hf_capabilities capabilities = {0};
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 2;
+  options.max_nodes = CAPABILITIES_NODES;
+  options.max_bytes = CAPABILITIES_BYTES;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  if (raw.ptr && hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0) {
+    struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
+    for (size_t row = 0; hf_json_type(&doc, 0) == HF_JSON_OBJECT && row < ROW_COUNT; row++)
+      read_row(&doc, row, &capabilities);
+  }
+  hf_json_scan_deinit(&scan);
+  read_tasks(raw, &capabilities);
+  return capabilities;
+}
+
+struct hf_capabilities hf_capabilities_union(struct hf_capabilities a, struct hf_capabilities b) {
+  for (size_t row = 0; row < ROW_COUNT; row++) {
+    *field_of(&a, rows[row].field) |= *field_of(&b, rows[row].field);
+    if (rows[row].member.ptr)
+      *field_of(&a, rows[row].member_field) |= *field_of(&b, rows[row].member_field);
+  }
+  return a;
 }
 
 bool hf_capabilities_cover(struct hf_capabilities client, enum hf_method method, struct hf_str params) {
@@ -116,4 +130,46 @@ int hf_capabilities_write_asked(struct hf_str raw, struct hf_buf *out) {
   }
   hf_json_write_object_end(&w);
   return hf_json_write_finish(&w);
+}
+
+/* Appends an object without one of its members, and with `with` as its first, if that is not absent. */
+static int write_changed(struct hf_str raw, struct hf_str name, struct hf_str with, struct hf_buf *out) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  options.max_nodes = CAPABILITIES_NODES;
+  struct hf_json_scan scan;
+  hf_json_scan_init(&scan, &options);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, out);
+  hf_json_write_object(&w);
+  if (with.ptr) {
+    hf_json_write_key_str(&w, name);
+    hf_json_write_raw(&w, with);
+  }
+  if (raw.ptr && hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0) {
+    const struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
+    struct hf_json_iter iter = hf_json_iter(&doc, 0);
+    uint32_t key, value;
+    while (iter.object && hf_json_next(&doc, &iter, &key, &value)) {
+      if (hf_json_string_is(&doc, key, name))
+        continue;
+      hf_json_write_key_raw(&w, hf_json_span(&doc, key));
+      hf_json_write_raw(&w, hf_json_span(&doc, value));
+    }
+  }
+  hf_json_write_object_end(&w);
+  hf_json_scan_deinit(&scan);
+  return hf_json_write_finish(&w);
+}
+
+int hf_capabilities_write_tasks(struct hf_str raw, bool declared, struct hf_buf *out) {
+  const struct hf_str absent = {NULL, 0};
+  struct hf_buf extensions;
+  hf_buf_init(&extensions, CAPABILITIES_BYTES);
+  const struct hf_str old = member_of(raw, HF_STR("extensions"));
+  int r = write_changed(old, HF_STR(HF_EXTENSION_TASKS), declared ? HF_STR("{}") : absent, &extensions);
+  if (r == 0)
+    r = write_changed(raw, HF_STR("extensions"), declared || old.ptr ? hf_buf_str(&extensions) : absent, out);
+  hf_buf_deinit(&extensions);
+  return r;
 }

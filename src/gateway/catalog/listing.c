@@ -105,6 +105,23 @@ static enum hf_safety annotated_safety(const struct hf_json_doc *doc, uint32_t i
   return hint(doc, annotations, HF_STR("idempotentHint"), false) ? HF_SAFETY_IDEMPOTENT : HF_SAFETY_UNSAFE;
 }
 
+static enum hf_task_support task_support(const struct hf_json_doc *doc, uint32_t item) {
+  static const struct {
+    struct hf_str word;
+    enum hf_task_support support;
+  } words[] = {{HF_STR("forbidden"), HF_TASK_SUPPORT_FORBIDDEN},
+               {HF_STR("optional"), HF_TASK_SUPPORT_OPTIONAL},
+               {HF_STR("required"), HF_TASK_SUPPORT_REQUIRED}};
+  uint32_t execution, said;
+  if (hf_json_member(doc, item, HF_STR("execution"), &execution) < 0 ||
+      hf_json_member(doc, execution, HF_STR("taskSupport"), &said) < 0 || hf_json_type(doc, said) != HF_JSON_STRING)
+    return HF_TASK_SUPPORT_UNSAID;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (hf_json_string_is(doc, said, words[i].word))
+      return words[i].support;
+  return HF_TASK_SUPPORT_UNSAID;
+}
+
 static int items_append(struct hf_items *items, const struct hf_item *item) {
   if (items->count == HF_LIST_ITEMS_MAX)
     return HF_ERR_LIMIT;
@@ -175,6 +192,7 @@ static int add_item(struct hf_listing *listing, const struct hf_json_doc *doc, u
     return HF_ERR_EXISTS;
   if (listing->kind == HF_LIST_TOOLS) {
     item.annotated = annotated_safety(doc, node);
+    item.task_support = task_support(doc, node);
     item.schema = member_of_copy(doc, node, HF_STR("inputSchema"), item.raw);
     item.output_schema = member_of_copy(doc, node, HF_STR("outputSchema"), item.raw);
     item.compiled = hf_arena_alloc(&items->arena, HF_SCHEMA_SIDES * sizeof *item.compiled);

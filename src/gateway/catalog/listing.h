@@ -20,12 +20,21 @@ enum { HF_LIST_PAGES_MAX = 1000, HF_LIST_ITEMS_MAX = 10000, HF_LIST_BYTES_MAX = 
 
 enum hf_schema_side { HF_SCHEMA_INPUT, HF_SCHEMA_OUTPUT, HF_SCHEMA_SIDES };
 
+/* Whether a tool of 2025-11-25 makes tasks (`execution.taskSupport`). */
+enum hf_task_support {
+  HF_TASK_SUPPORT_UNSAID,
+  HF_TASK_SUPPORT_FORBIDDEN,
+  HF_TASK_SUPPORT_OPTIONAL,
+  HF_TASK_SUPPORT_REQUIRED
+};
+
 struct hf_item {
-  struct hf_str key;        /* its name or URI, unescaped */
-  struct hf_str raw;        /* the whole object */
-  struct hf_str raw_key;    /* within `raw`: the value of the key, with its quotes */
-  enum hf_safety annotated; /* of a tool: what its annotations say */
-  struct hf_str schema;     /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
+  struct hf_str key;                 /* its name or URI, unescaped */
+  struct hf_str raw;                 /* the whole object */
+  struct hf_str raw_key;             /* within `raw`: the value of the key, with its quotes */
+  enum hf_safety annotated;          /* of a tool: what its annotations say */
+  enum hf_task_support task_support; /* of a tool */
+  struct hf_str schema;              /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
   struct hf_str output_schema;
   struct hf_compiled *compiled;    /* of a tool: both, by enum hf_schema_side */
   struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
