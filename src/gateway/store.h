@@ -154,6 +154,7 @@ struct hf_stored_task {
   int64_t created_ms;
   int64_t updated_ms;
   int64_t expires_ms; /* it is forgotten then */
+  bool failed;        /* of COMPLETED: the result says isError */
   bool elsewhere;     /* as read: its owner is another gateway, which lives */
 };
 
