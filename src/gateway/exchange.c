@@ -7,6 +7,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/question/held.h"
 #include "gateway/question/question.h"
+#include "gateway/task/follow.h"
 #include "mcp/compose.h"
 
 enum { EXCHANGE_ARENA_MAX = HF_MESSAGE_BYTES_MAX, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };
@@ -129,6 +130,7 @@ static void detach(struct hf_exchange *exchange) {
   hf_question_void(exchange, NULL);
   exchange->stage = HF_STAGE_DONE;
   hf_held_left(exchange);
+  hf_follow_left(exchange);
   hf_pipeline_left(exchange);
   hf_list_remove(&exchange->link);
   hf_list_remove(&exchange->waiting);

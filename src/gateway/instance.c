@@ -11,6 +11,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/question/question.h"
 #include "gateway/session.h"
+#include "gateway/task/follow.h"
 #include "mcp/log_level.h"
 
 #include <stdio.h>
@@ -274,6 +275,7 @@ static void became_ready(struct hf_instance *instance, const struct hf_upstream_
   if (instance->log_level >= 0)
     tell_level(instance);
   hf_subscription_renew(instance);
+  hf_follow_back(instance);
   hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_READY});
 }
 
@@ -351,8 +353,9 @@ void hf_instance_message(struct hf_instance *instance, const struct hf_message *
     reload_list(instance, kind);
     if (kind == HF_LIST_RESOURCES)
       reload_list(instance, HF_LIST_TEMPLATES);
-  } else if (message->method != HF_METHOD_LOG_MESSAGE || instance->era != HF_ERA_MODERN ||
-             !hf_live_log(instance, message)) {
+  } else if (!hf_follow_told(instance, message) &&
+             (message->method != HF_METHOD_LOG_MESSAGE || instance->era != HF_ERA_MODERN ||
+              !hf_live_log(instance, message))) {
     hf_subscription_deliver(instance, message);
   }
 }

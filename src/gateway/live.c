@@ -9,6 +9,7 @@
 #include "gateway/result.h"
 #include "gateway/stage/flight.h"
 #include "gateway/stage/key_place.h"
+#include "gateway/task/follow.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -34,17 +35,17 @@ static void on_part(void *ctx) {
   hf_pipeline_event(live->exchange, &event);
 }
 
-static void pass_on(struct hf_exchange *exchange, const struct hf_message *message) {
+void hf_live_pass_on(struct hf_exchange *exchange, const struct hf_message *message) {
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (hf_relay_notification(exchange, message, &text) == 0)
     hf_exchange_message(exchange, &text);
   hf_pieces_deinit(&text);
+  if (message->method == HF_METHOD_PROGRESS)
+    hf_flight_progress(exchange, message);
 }
 
-static void on_message(void *ctx, const struct hf_message *message) {
-  struct hf_live *live = ctx;
-  struct hf_exchange *exchange = live->exchange;
+void hf_live_message(struct hf_live *live, const struct hf_message *message) {
   if (!show_life(live))
     return;
   if (message->kind == HF_MESSAGE_REQUEST) {
@@ -59,9 +60,11 @@ static void on_message(void *ctx, const struct hf_message *message) {
     hf_instance_message(live->target->instance, message);
     return;
   }
-  pass_on(exchange, message);
-  if (message->method == HF_METHOD_PROGRESS)
-    hf_flight_progress(exchange, message);
+  hf_live_pass_on(live->exchange, message);
+}
+
+static void on_message(void *ctx, const struct hf_message *message) {
+  hf_live_message(ctx, message);
 }
 
 static bool asked_for_log(const struct hf_exchange *exchange) {
@@ -81,7 +84,7 @@ bool hf_live_log(struct hf_instance *instance, const struct hf_message *message)
   }
   if (!asked || asked->era != HF_ERA_MODERN)
     return false;
-  pass_on(asked, message);
+  hf_live_pass_on(asked, message);
   return true;
 }
 
@@ -101,15 +104,9 @@ static void land(struct hf_live *live) {
   hf_round_end(live);
 }
 
-static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
-  struct hf_live *live = ctx;
+void hf_live_done(struct hf_live *live, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_exchange *exchange = live->exchange;
   land(live);
-  if (response && hf_round_is_wanted(exchange, response)) {
-    hf_round_begin(live, response);
-    return;
-  }
-
   struct hf_call_event event = {.kind = HF_CALL_ATTEMPT_DONE, .attempt = live->attempt};
   event.done.evidence = *evidence;
   if (!response || response->kind == HF_MESSAGE_ERROR) {
@@ -134,6 +131,17 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
   exchange->response_target = live->target;
   assert(!exchange->stepping);
   hf_pipeline_event(exchange, &event); /* the exchange may be gone now, but not if it goes on */
+}
+
+static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  struct hf_live *live = ctx;
+  land(live);
+  if (response && hf_round_is_wanted(live->exchange, response))
+    hf_round_begin(live, response);
+  else if (response && hf_follow_is_wanted(live, response))
+    hf_follow_begin(live, response);
+  else
+    hf_live_done(live, evidence, response);
 }
 
 static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done, on_part};
@@ -161,7 +169,7 @@ static int collect_headers(struct hf_exchange *exchange, const struct hf_target_
 
 static struct hf_live *free_live(struct hf_exchange *exchange) {
   struct hf_live *live = exchange->live;
-  while (live->ref || hf_round_waits(live))
+  while (live->ref || hf_round_waits(live) || hf_follow_is_on(live))
     live++;
   assert(live < exchange->live + HF_LIVE_MAX);
   return live;
@@ -275,7 +283,12 @@ void hf_live_start(struct hf_exchange *exchange, const struct hf_call_action *ac
   live->attempt = action->start.attempt;
   if (exchange->response_attempt != action->start.attempt)
     exchange->response = NULL; /* that of the attempt before is not this one's */
-  begin(live, action->start.new_session, action->start.connect_by);
+  if (exchange->server_task.ptr) {
+    exchange->target = live->target;
+    hf_follow_resume(live);
+  } else {
+    begin(live, action->start.new_session, action->start.connect_by);
+  }
 }
 
 void hf_live_again(struct hf_live *live) {
@@ -294,11 +307,12 @@ void hf_live_abort(struct hf_exchange *exchange, const struct hf_call_abort *wha
   };
   for (size_t i = 0; i < HF_LIVE_MAX; i++) {
     struct hf_live *live = &exchange->live[i];
-    if ((!live->ref && !hf_round_waits(live)) || live->attempt != what->attempt)
+    if ((!live->ref && !hf_round_waits(live) && !hf_follow_is_on(live)) || live->attempt != what->attempt)
       continue;
     struct hf_upstream *upstream = live->target->instance->upstream;
     if (live->ref)
       upstream->ops->abort(upstream, live->ref, texts[what->reason]);
+    hf_follow_abort(live);
     land(live);
   }
 }

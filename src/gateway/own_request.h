@@ -6,9 +6,12 @@
 
 struct hf_own_request {
   enum hf_method method;
-  const char *key;   /* the one member of its params besides `_meta`; NULL: none */
-  struct hf_str raw; /* its value */
-  hf_time patience;  /* how long connecting may take */
+  const char *key;        /* a member of its params besides `_meta`; NULL: there is none */
+  struct hf_str raw;      /* its value */
+  const char *second_key; /* likewise */
+  struct hf_str second_raw;
+  bool new_session; /* the last one was lost */
+  hf_time patience; /* how long connecting may take */
   const struct hf_attempt_events *events;
   void *ctx;
 };

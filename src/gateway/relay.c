@@ -4,6 +4,7 @@
 #include "gateway/correct/ask.h"
 #include "gateway/question/round.h"
 #include "gateway/stage/key_place.h"
+#include "gateway/task/follow.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 #include "mcp/rewrite.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MAX = 64, REF_MAX = 1 << 16 };
+enum { NUMBER_MAX = 64, REF_MAX = 1 << 16, PROGRESS_TEXT_MAX = 256 };
 
 /* Appends `text` with another value in place of the string `old`, which is part of it. */
 static int splice(struct hf_buf *out, struct hf_str text, struct hf_str old, struct hf_str value) {
@@ -136,6 +137,7 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
     hf_rewrite_remove_member(&rewrite, exchange->request.at[HF_FIELD_PARAMS], HF_STR("inputResponses"));
   }
   hf_round_put(exchange, live, &rewrite);
+  hf_follow_put(exchange, live, &rewrite);
   if (exchange->request.at[HF_FIELD_META_CALL])
     hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_CALL));
   hf_rewrite_set_progress_token(&rewrite, raw);
@@ -266,6 +268,37 @@ static int relay_progress(struct hf_exchange *exchange, const struct hf_message 
   hf_rewrite_begin(&rewrite, message);
   hf_rewrite_set_progress_token(&rewrite, exchange->request.progress_token);
   return hf_rewrite_finish(&rewrite, ret_text);
+}
+
+/* A step so small that what the server itself counts goes on behind it. */
+#define PROGRESS_STEP 0.001
+
+int hf_relay_make_progress(const struct hf_exchange *exchange, struct hf_str words, struct hf_message *ret_message) {
+  const double progress = exchange->has_progress ? exchange->progress + PROGRESS_STEP : 0;
+  struct hf_refusal refusal;
+  struct hf_buf text;
+  if (exchange->has_progress && progress <= exchange->progress)
+    return HF_ERR_NOTFOUND;
+  hf_buf_init(&text, words.len + PROGRESS_TEXT_MAX);
+  char number[NUMBER_MAX];
+  int len = snprintf(number, sizeof number, "%.15g", progress);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &text);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "jsonrpc", HF_STR("2.0"));
+  hf_json_write_member_str(&w, "method", hf_method_info(HF_METHOD_PROGRESS)->name);
+  hf_json_write_key(&w, "params");
+  hf_json_write_object(&w);
+  hf_json_write_member_int(&w, "progressToken", 0);
+  hf_json_write_member_raw(&w, "progress", (struct hf_str){number, (size_t)len});
+  hf_json_write_member_raw(&w, "message", words);
+  hf_json_write_object_end(&w);
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  if (r == 0)
+    r = hf_message_decode(&text, ret_message, &refusal);
+  hf_buf_deinit(&text);
+  return r;
 }
 
 /* A modern client hears log lines only if this very request asked for them. */

@@ -17,6 +17,10 @@ int hf_relay_request(const struct hf_exchange *exchange, const struct hf_live *l
 int hf_relay_response(const struct hf_exchange *exchange, const struct hf_message *response, struct hf_str outcome,
                       struct hf_pieces *ret_text);
 
+/* Makes a progress notification of a server's words about the call (a raw string): one that comes next, whatever the
+ * number was before. Returns 0, HF_ERR_NOTFOUND if the number cannot rise, or what hf_message_decode does. */
+int hf_relay_make_progress(const struct hf_exchange *exchange, struct hf_str words, struct hf_message *ret_message);
+
 /* A notification on the stream of the exchange's attempt. HF_ERR_NOTFOUND: it is not for the client. */
 int hf_relay_notification(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text);
 

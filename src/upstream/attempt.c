@@ -310,6 +310,8 @@ static void take_notification(struct hf_uplink *up, struct hf_outgoing *out, con
     struct hf_attempt_ref *attempt = find(up, message->progress_token);
     if (attempt)
       deliver(up, attempt, message);
+    else if (!up->dead)
+      up->events->message(up->owner, message); /* a request that became a task goes on where it ended */
     return;
   }
   struct hf_attempt_ref *about = NULL;

@@ -438,7 +438,7 @@ static void upstream__progress_finds_its_request_by_token(void **state) {
       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":6,\"progress\":1}}");
   assert_int_equal(bed.calls[5].lives, 1);
   assert_int_equal(bed.calls[5].messages, 1);
-  assert_int_equal(bed.messages, 0);
+  assert_int_equal(bed.messages, 1); /* of a call that has become a task, maybe */
   close_bed(&bed);
 }
 

@@ -4,6 +4,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/question/held.h"
 #include "gateway/question/input_required.h"
+#include "gateway/task/follow.h"
 #include "mcp/compose.h"
 #include "mcp/rewrite.h"
 #include "json/value.h"
@@ -74,7 +75,7 @@ static int write_id(const struct hf_question *question, char text[QUESTION_ID_MA
 /* A guessed question may outlive the attempt that it was taken to belong to, which then is not paused any more. */
 static bool is_in_flight(const struct hf_exchange *exchange, unsigned attempt) {
   for (size_t i = 0; exchange->stage == HF_STAGE_CALLING && i < HF_LIVE_MAX; i++)
-    if (exchange->live[i].ref && exchange->live[i].attempt == attempt)
+    if ((exchange->live[i].ref || hf_follow_is_on(&exchange->live[i])) && exchange->live[i].attempt == attempt)
       return true;
   return false;
 }
@@ -126,9 +127,9 @@ static void hold(struct hf_question *question, const struct hf_message *message)
   hf_held_asked(exchange);
 }
 
-static struct hf_capabilities declared(const struct hf_client *client, const struct hf_live *live) {
-  return live && live->exchange->era == HF_ERA_MODERN ? hf_capabilities_read(live->exchange->meta.capabilities)
-                                                      : client->capabilities;
+static struct hf_capabilities declared(const struct hf_client *client, const struct hf_exchange *exchange) {
+  return exchange && exchange->era == HF_ERA_MODERN ? hf_capabilities_read(exchange->meta.capabilities)
+                                                    : client->capabilities;
 }
 
 static const struct hf_live *live_of(const struct hf_list *link) {
@@ -167,6 +168,8 @@ static const struct hf_live *oldest_quiet(const struct hf_instance *instance) {
 }
 
 void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, const struct hf_message *message) {
+  if (!live)
+    live = hf_follow_asker(instance, message);
   struct hf_client *client = live && instance->client ? live->exchange->client : instance->client;
   if (!live && is_anybodys(instance)) {
     refuse(instance, message->id, HF_RPC_INTERNAL_ERROR,
@@ -176,8 +179,8 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
   const bool guessed = !live;
   if (!live)
     live = instance->client && instance->client->era == HF_ERA_MODERN ? oldest_quiet(instance) : latest(instance);
-  if (!client ||
-      !hf_capabilities_cover(declared(client, live), message->method, hf_message_raw(message, HF_FIELD_PARAMS))) {
+  if (!client || !hf_capabilities_cover(declared(client, live ? live->exchange : NULL), message->method,
+                                        hf_message_raw(message, HF_FIELD_PARAMS))) {
     refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
     return;
   }
@@ -208,11 +211,32 @@ static int compose_own(const struct hf_question *question, enum hf_method method
   return r;
 }
 
+static int send_own(struct hf_question *question, const struct hf_own_question *what) {
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  int r = compose_own(question, what->method, what->params, &text);
+  if (r == 0)
+    deliver(question, &text);
+  hf_pieces_deinit(&text);
+  return r;
+}
+
+static int hold_own(struct hf_question *question, const struct hf_own_question *what) {
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  int r = hf_input_request_write(what->method, what->params, &text);
+  if (r == 0)
+    question->held = hf_strndup(text.data, text.len);
+  hf_buf_deinit(&text);
+  return r == 0 && !question->held ? HF_ERR_NOMEM : r;
+}
+
 int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_question *what) {
   struct hf_client *client = exchange->client;
-  if (!hf_capabilities_cover(client->capabilities, what->method, what->params))
+  const bool modern = exchange->era == HF_ERA_MODERN;
+  if (!hf_capabilities_cover(declared(client, exchange), what->method, what->params))
     return HF_ERR_UNSUPPORTED;
-  if (count_open(client) >= HF_QUESTIONS_MAX)
+  if (modern ? !hf_held_has_room(exchange) : count_open(client) >= HF_QUESTIONS_MAX)
     return HF_ERR_LIMIT;
   struct hf_question *question = question_new(client, NULL, what->live, (struct hf_str){NULL, 0});
   if (!question)
@@ -220,14 +244,9 @@ int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_questi
   question->exchange = exchange;
   question->answered = what->answered;
   question->tag = what->tag;
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  int r = compose_own(question, what->method, what->params, &text);
-  if (r == 0)
-    deliver(question, &text);
-  else
+  int r = modern ? hold_own(question, what) : send_own(question, what);
+  if (r < 0)
     question_free(question);
-  hf_pieces_deinit(&text);
   return r;
 }
 
@@ -409,6 +428,20 @@ int hf_question_write_held(const struct hf_exchange *exchange, struct hf_buf *ou
   return hf_json_write_finish(&w);
 }
 
+/* The answer to one of the gateway's own; what is no object is none. */
+static void answer_own_held(struct hf_question *question, struct hf_str result) {
+  struct hf_message response = {0};
+  struct hf_refusal refusal;
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  int r = result.len > 0 && result.ptr[0] == '{' ? hf_compose_result(&text, HF_STR("0"), result) : HF_ERR_INVALID;
+  if (r == 0)
+    r = hf_message_decode(&text, &response, &refusal);
+  hf_buf_deinit(&text);
+  answer_own(question, r == 0 ? &response : NULL);
+  hf_message_deinit(&response);
+}
+
 /* What is no object is no answer. */
 static void answer_held(struct hf_question *question, struct hf_str result) {
   const struct hf_str id = hf_str_from(question->server_id);
@@ -449,6 +482,10 @@ static bool take_each(struct hf_exchange *exchange, const struct hf_json_doc *do
     struct hf_question *question = find_held(exchange, doc, key);
     if (!question)
       continue; /* it has died meanwhile, or never was */
+    if (question->answered) {
+      answer_own_held(question, hf_json_span(doc, value));
+      continue;
+    }
     answer_held(question, hf_json_span(doc, value));
     const struct hf_call_event event = {.kind = HF_CALL_RESUMED, .attempt = question->attempt};
     question_free(question);

@@ -44,8 +44,9 @@ struct hf_own_question {
 };
 
 /* A question of the gateway's own, about a call that it holds. It dies with the exchange, or by hf_question_void; then
- * `answered` is not called. Returns 0; HF_ERR_UNSUPPORTED if the client did not declare that it can answer;
- * HF_ERR_LIMIT if too many are open; HF_ERR_NOMEM. */
+ * `answered` is not called. A modern client hears of it by hf_held_asked, which the asker calls when it has asked all.
+ * Returns 0; HF_ERR_UNSUPPORTED if the client did not declare that it can answer; HF_ERR_LIMIT if too many are open;
+ * HF_ERR_NOMEM. */
 int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_question *what);
 
 /* The server takes a request of its own back: the client is told so. Borrows `message`. */

@@ -99,10 +99,10 @@ static int write_params(struct hf_exchange *exchange, const struct hf_json_doc *
   return r == 0 ? hf_buf_append(out, raw.ptr + 1, raw.len - 1) : r;
 }
 
-/* Returns NULL, or why it cannot be asked. */
-static const char *ask(struct hf_live *live, const struct hf_json_doc *doc, uint32_t request, unsigned tag) {
+const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, uint32_t request,
+                         hf_question_fn *answered, unsigned tag) {
   struct hf_exchange *exchange = live->exchange;
-  struct hf_own_question question = {.live = live, .answered = on_answer, .tag = tag};
+  struct hf_own_question question = {.live = live, .answered = answered, .tag = tag};
   uint32_t node;
   struct hf_str name;
   if (hf_json_type(doc, request) != HF_JSON_OBJECT || hf_json_member(doc, request, HF_STR("method"), &node) < 0 ||
@@ -163,7 +163,7 @@ static const char *ask_all(struct hf_live *live, const struct hf_json_doc *doc, 
     return NULL;
   struct hf_json_iter iter = hf_json_iter(doc, requests);
   while (!why && hf_json_next(doc, &iter, &key, &value))
-    why = ask(live, doc, value, tag++);
+    why = hf_round_ask(live, doc, value, on_answer, tag++);
   return why;
 }
 

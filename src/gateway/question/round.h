@@ -8,6 +8,7 @@
 #define HF_GATEWAY_QUESTION_ROUND_H
 
 #include "gateway/exchange.h"
+#include "gateway/question/question.h"
 
 enum {
   HF_ROUNDS_MAX = 16,          /* of one call */
@@ -22,6 +23,11 @@ bool hf_round_is_wanted(const struct hf_exchange *exchange, const struct hf_mess
 /* Asks. The attempt of `live` goes on until hf_live_again or an event that ends it. Borrows `response`; the exchange
  * may be gone. */
 void hf_round_begin(struct hf_live *live, const struct hf_message *response);
+
+/* Asks the client of the attempt one thing: `request` of `doc` is an object with method and params. Returns NULL, or
+ * why it cannot be asked. A modern client hears of it by hf_held_asked. */
+const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, uint32_t request,
+                         hf_question_fn *answered, unsigned tag);
 
 /* Puts answers and state into a request to the server that wants them. */
 void hf_round_put(const struct hf_exchange *exchange, const struct hf_live *live, struct hf_rewrite *rewrite);

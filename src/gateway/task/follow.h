@@ -26,6 +26,9 @@ void hf_follow_begin(struct hf_live *live, const struct hf_message *response);
 /* Follows a task that an earlier gateway was told of (`exchange->server_task`), instead of sending anything. */
 void hf_follow_resume(struct hf_live *live);
 
+/* Is a server of 2025-11-25 asked for a task? */
+bool hf_follow_wants(const struct hf_exchange *exchange, const struct hf_target_tool *target);
+
 /* Puts into a request what makes its server answer with a task, where that is wanted. */
 void hf_follow_put(const struct hf_exchange *exchange, const struct hf_live *live, struct hf_rewrite *rewrite);
 
@@ -35,8 +38,15 @@ bool hf_follow_is_on(const struct hf_live *live);
 /* The attempt is given up: the server is asked to cancel its task. */
 void hf_follow_abort(struct hf_live *live);
 
-/* A notification about a task of this server: notifications/tasks, notifications/tasks/status. Borrowed. */
-void hf_follow_told(struct hf_instance *instance, const struct hf_message *message);
+/* A notification of this server that can only be about a task or a call: its state, or progress. What concerns none
+ * that is followed is dropped. False: it is about something else. Borrowed. */
+bool hf_follow_told(struct hf_instance *instance, const struct hf_message *message);
+
+/* The server is there (again): what could not be asked for is asked for now. */
+void hf_follow_back(struct hf_instance *instance);
+
+/* The attempt that a server's request says it belongs to, or NULL if it says nothing of a task here. Borrowed. */
+const struct hf_live *hf_follow_asker(const struct hf_instance *instance, const struct hf_message *request);
 
 /* The exchange is about to be freed. */
 void hf_follow_left(struct hf_exchange *exchange);
