@@ -61,6 +61,9 @@ enum hf_redirect {
   HF_REDIRECT_NOWHERE,   /* without a location that can be used */
 };
 
+/* The Content-Encoding of an answer that could not be read because of it. */
+enum hf_encoding { HF_ENCODING_READ, HF_ENCODING_BR, HF_ENCODING_ZSTD, HF_ENCODING_COMPRESS, HF_ENCODING_OTHER };
+
 struct hf_evidence {
   enum hf_evidence_kind kind;
   int http_status;     /* 0 when there was none */
@@ -77,6 +80,8 @@ struct hf_evidence {
   /* Filled in by hf_call_step from the attempt's own events; reporters leave them false. */
   bool handed_over; /* the last byte of the request was handed over */
   bool answered;    /* there had been a sign of life before this evidence */
+
+  enum hf_encoding unread_encoding;
 };
 
 /* An evidence of `kind` with nothing else known: retry_after is absent. */

@@ -140,11 +140,21 @@ static const char *advice(const struct hf_outcome *outcome, enum hf_safety safet
   return outcome->retry_after >= 0 ? "" : "You may try again later, or go on without this tool.";
 }
 
+static const char *const encoding_texts[] = {
+    [HF_ENCODING_BR] = "compressed with br",
+    [HF_ENCODING_ZSTD] = "compressed with zstd",
+    [HF_ENCODING_COMPRESS] = "compressed with compress",
+    [HF_ENCODING_OTHER] = "in an unknown Content-Encoding",
+};
+
 static int append_cause(const struct hf_exchange *exchange, const struct hf_outcome *outcome, struct hf_buf *out) {
   int r = 0;
   if (outcome->evidence.redirect)
     r = hf_buf_printf(out, " (HTTP %d, %s, which is not followed)", outcome->evidence.http_status,
                       hf_redirect_text(outcome->evidence.redirect));
+  else if (outcome->evidence.unread_encoding)
+    r = hf_buf_printf(out, " (HTTP %d, %s, which nobody asked for)", outcome->evidence.http_status,
+                      encoding_texts[outcome->evidence.unread_encoding]);
   else if (outcome->evidence.http_status)
     r = hf_buf_printf(out, " (HTTP %d)", outcome->evidence.http_status);
   const struct hf_instance *instance = exchange->target->instance;

@@ -1,5 +1,8 @@
 #include "upstream/answer.h"
 
+static const char bom[] = "\xef\xbb\xbf";
+enum { BOM_LEN = 3, BOM_NONE = 4 };
+
 static void tell_unreadable(struct hf_answer *answer, const struct hf_refusal *refusal) {
   answer->why = refusal->why;
   if (answer->events->unreadable)
@@ -13,6 +16,7 @@ static int on_event(void *context, struct hf_sse_event *event) {
   if (answer->stopped)
     return HF_ERR_CLOSED;
   answer->event_count++;
+  answer->barren = 0;
   if (event->retry_ms >= 0)
     answer->retry_ms = event->retry_ms;
   if (event->has_id) {
@@ -86,6 +90,8 @@ void hf_answer_begin(struct hf_answer *answer, enum hf_answer_kind kind, size_t 
   answer->max = max;
   answer->stopped = false;
   answer->dropped = 0;
+  answer->barren = 0;
+  answer->bom = 0;
   answer->why.code = 0;
   if (kind == HF_ANSWER_JSON) {
     struct hf_json_options options;
@@ -105,7 +111,25 @@ static int drop(struct hf_answer *answer, size_t len) {
   return answer->dropped > HF_ANSWER_DRAIN_MAX ? HF_ERR_LIMIT : 0;
 }
 
+/* A byte order mark is no part of the message that follows it. */
+static int skip_bom(struct hf_answer *answer, struct hf_str *bytes) {
+  while (bytes->len && answer->bom < BOM_LEN) {
+    if (bytes->ptr[0] != bom[answer->bom]) {
+      bool torn = answer->bom > 0;
+      answer->bom = BOM_NONE;
+      return torn ? hf_error_set(&answer->why, HF_ERR_SYNTAX, "it begins with half a byte order mark") : 0;
+    }
+    answer->bom++;
+    bytes->ptr++;
+    bytes->len--;
+  }
+  return 0;
+}
+
 static int feed_json(struct hf_answer *answer, struct hf_str bytes) {
+  int torn = skip_bom(answer, &bytes);
+  if (torn < 0)
+    return torn;
   int r = hf_buf_append_str(&answer->body, bytes);
   if (r < 0)
     return hf_error_set(&answer->why, r, "a message of more than %zu bytes", answer->max);
@@ -124,6 +148,9 @@ int hf_answer_feed(struct hf_answer *answer, struct hf_str bytes) {
   case HF_ANSWER_JSON:
     return feed_json(answer, bytes);
   case HF_ANSWER_EVENTS:
+    answer->barren += bytes.len;
+    if (answer->barren / HF_ANSWER_BARREN_MAX > answer->max)
+      return hf_error_set(&answer->why, HF_ERR_LIMIT, "too many bytes without an event");
     return hf_sse_feed(&answer->sse, bytes.ptr, bytes.len);
   case HF_ANSWER_TEXT: {
     size_t room = HF_ANSWER_TEXT_MAX - answer->body.len;

@@ -14,7 +14,11 @@ enum hf_answer_kind {
   HF_ANSWER_TEXT, /* the beginning is kept */
 };
 
-enum { HF_ANSWER_TEXT_MAX = 256 << 10, HF_ANSWER_DRAIN_MAX = 64 << 10 };
+enum {
+  HF_ANSWER_TEXT_MAX = 256 << 10,
+  HF_ANSWER_DRAIN_MAX = 64 << 10,
+  HF_ANSWER_BARREN_MAX = 4, /* times the largest message: bytes of an event stream without an event */
+};
 
 struct hf_answer;
 
@@ -39,6 +43,8 @@ struct hf_answer {
   bool stopped;
   size_t max;
   size_t dropped;           /* bytes that were not kept */
+  size_t barren;            /* EVENTS: bytes since the last event */
+  uint8_t bom;              /* JSON: bytes of a byte order mark seen; past 3: none */
   struct hf_buf body;       /* JSON, TEXT */
   struct hf_json_scan scan; /* JSON */
   struct hf_sse sse;        /* EVENTS */

@@ -7,10 +7,9 @@
 #include "base/log.h"
 #include "gateway/loop.h"
 #include "gateway/settings.h"
-#include "policy/retry.h"
 #include "upstream/http_state.h"
 
-enum { REDIRECTS_MAX = 3, SHOWN_MAX = 120 };
+enum { SHOWN_MAX = 120 };
 
 static struct hf_http_channel *channel_of(struct hf_http_exchange *exchange) {
   return HF_CONTAINER_OF(exchange, struct hf_http_channel, exchange);
@@ -81,6 +80,10 @@ static void refuse_endpoint(struct hf_http_channel *channel, int error, struct h
   fail(channel, &HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED), hf_str_from(why.text));
 }
 
+static struct hf_str source_of(const struct hf_http_channel *channel) {
+  return hf_buf_str(channel->source.target.len ? &channel->source.target : &channel->http->origin.target);
+}
+
 /* The configured path takes the place of the server's; the query, which has the session, is the server's. */
 static int override_path(const struct hf_http_channel *channel, struct hf_str said, struct hf_buf *target) {
   struct hf_buf joined;
@@ -94,7 +97,7 @@ static int override_path(const struct hf_http_channel *channel, struct hf_str sa
       r = hf_buf_append(&joined, query + 1, said.len - (size_t)(query + 1 - said.ptr));
   }
   if (r == 0)
-    r = hf_origin_resolve(&channel->http->origin, hf_buf_str(&channel->source), hf_buf_str(&joined), target);
+    r = hf_origin_resolve(&channel->http->origin, source_of(channel), hf_buf_str(&joined), target);
   hf_buf_deinit(&joined);
   return r;
 }
@@ -102,9 +105,8 @@ static int override_path(const struct hf_http_channel *channel, struct hf_str sa
 static void take_endpoint(struct hf_http_channel *channel, struct hf_str said) {
   struct hf_http *http = channel->http;
   said = hf_str_trim(said);
-  int r = channel->override.len
-              ? override_path(channel, said, &channel->endpoint)
-              : hf_origin_resolve(&http->origin, hf_buf_str(&channel->source), said, &channel->endpoint);
+  int r = channel->override.len ? override_path(channel, said, &channel->endpoint)
+                                : hf_origin_resolve(&http->origin, source_of(channel), said, &channel->endpoint);
   if (r < 0) {
     refuse_endpoint(channel, r, said);
     return;
@@ -192,32 +194,11 @@ static void open_later(struct hf_http_channel *channel) {
   hf_timer_set(channel->http->loop, &channel->timer, channel->http->loop->now);
 }
 
-/* Returns true if the GET goes elsewhere in the same origin. */
-static bool follow(struct hf_http_channel *channel, const struct hf_http1_reader *response) {
-  bool redirect = response->status >= 301 && response->status <= 308 && response->status != 304;
-  struct hf_str location = hf_http1_header(response, HF_STR("location"));
-  if (!redirect || channel->redirects >= REDIRECTS_MAX)
-    return false;
-  struct hf_buf there;
-  hf_buf_init(&there, HF_URL_MAX);
-  bool fine = hf_origin_resolve(&channel->http->origin, hf_buf_str(&channel->source), location, &there) == 0;
-  if (fine) {
-    hf_buf_deinit(&channel->source);
-    channel->source = there;
-    channel->redirects++;
-  } else {
-    hf_buf_deinit(&there);
-  }
-  return fine;
-}
-
 static void refuse_head(struct hf_http_channel *channel, const struct hf_http1_reader *response) {
   int status = response->status;
   struct hf_evidence evidence = HF_EVIDENCE(status == 200 ? HF_EVIDENCE_NOT_STARTED : HF_EVIDENCE_HTTP_STATUS);
-  struct hf_str retry_after = hf_http1_header(response, HF_STR("retry-after"));
   evidence.http_status = status == 200 ? 0 : status;
-  if (retry_after.ptr)
-    (void)hf_retry_after_parse(retry_after, channel->http->loop->wall_ms, &evidence.retry_after);
+  evidence.retry_after = hf_http_retry_after(channel->http, response);
   struct hf_error why = {0};
   if (status == 200)
     hf_error_set(&why, HF_ERR_UNSUPPORTED, "it answered GET with no event stream");
@@ -233,11 +214,10 @@ static void on_head(struct hf_http_exchange *exchange) {
   struct hf_http_channel *channel = channel_of(exchange);
   const struct hf_http1_reader *response = hf_http_exchange_response(exchange);
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
-  struct hf_str encoding = hf_http1_header(response, HF_STR("content-encoding"));
-  bool readable = !encoding.len || hf_str_equal_nocase(encoding, HF_STR("identity"));
-  if (response->status == 200 && readable && hf_http_is_type(type, HF_STR("text/event-stream"))) {
+  if (response->status == 200 && exchange->coding != HF_CODING_UNKNOWN &&
+      hf_http_is_type(type, HF_STR("text/event-stream"))) {
     hf_answer_begin(&channel->answer, HF_ANSWER_EVENTS, channel->http->max_message);
-  } else if (follow(channel, response)) {
+  } else if (hf_http_redirect_get(channel->http, response, &channel->source)) {
     hf_http_exchange_cancel(exchange);
     open_later(channel);
   } else {
@@ -276,7 +256,7 @@ static void open_stream(struct hf_http_channel *channel) {
   bool carried;
   channel->due = false;
   hf_buf_reset(&channel->exchange.head, HF_REQUEST_HEAD_MAX);
-  int r = hf_http_write_head(http, &channel->exchange.head, HF_STR("GET"), hf_buf_str(&channel->source), NULL,
+  int r = hf_http_write_head(http, &channel->exchange.head, HF_STR("GET"), source_of(channel), NULL,
                              (struct hf_str){NULL, 0}, &carried);
   if (r < 0) {
     fail(channel, &HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED), hf_str_from(hf_err_text(r)));
@@ -299,11 +279,10 @@ static void on_timer(struct hf_timer *timer) {
 static void begin(struct hf_http_channel *channel) {
   struct hf_http *http = channel->http;
   channel->state = HF_CHANNEL_OPENING;
-  channel->redirects = 0;
+  channel->source.count = 0;
   channel->oversize = false;
   http->pool.options.max_connections = http->max_connections + 1;
-  hf_buf_reset(&channel->source, HF_URL_MAX);
-  (void)hf_buf_append_str(&channel->source, hf_buf_str(&http->origin.target)); /* empty: the GET fails */
+  hf_buf_reset(&channel->source.target, HF_URL_MAX);
   open_later(channel);
 }
 
@@ -341,7 +320,7 @@ int hf_http_channel_init(struct hf_http_channel *channel, struct hf_http *http,
   channel->patience = settings->start_timeout / 2; /* so that the start itself can tell why it failed */
   hf_http_exchange_init(&channel->exchange, &http->pool, &exchange_events);
   hf_answer_init(&channel->answer, &answer_events);
-  hf_buf_init(&channel->source, HF_URL_MAX);
+  hf_buf_init(&channel->source.target, HF_URL_MAX);
   hf_buf_init(&channel->endpoint, HF_URL_MAX);
   hf_buf_init(&channel->override, HF_URL_MAX);
   int r = settings->endpoint.len ? hf_buf_append_str(&channel->override, settings->endpoint) : 0;
@@ -354,7 +333,7 @@ void hf_http_channel_deinit(struct hf_http_channel *channel) {
   hf_http_exchange_deinit(&channel->exchange);
   hf_answer_deinit(&channel->answer);
   hf_timer_deinit(channel->http->loop, &channel->timer);
-  hf_buf_deinit(&channel->source);
+  hf_buf_deinit(&channel->source.target);
   hf_buf_deinit(&channel->endpoint);
   hf_buf_deinit(&channel->override);
 }

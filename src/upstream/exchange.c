@@ -4,6 +4,7 @@
 
 enum {
   READ_BUDGET = 128 << 10, /* bytes that one turn of the loop reads from one connection */
+  CODED_BUDGET = 4 << 10,  /* likewise where they may grow a thousandfold */
   JOINED_BODY_MAX = 16 << 10,
 };
 
@@ -87,6 +88,10 @@ static void complete(struct hf_http_exchange *exchange) {
   struct hf_connection *connection = exchange->connection;
   const struct hf_http1_reader *reader = &connection->reader;
   bool reusable = reader->keep_alive && is_written(exchange);
+  if (connection->decoder && !hf_decoder_is_done(connection->decoder)) {
+    fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the compressed answer was cut off"));
+    return;
+  }
   /* The connection goes first, so that what ended() begins may have it. */
   exchange->active = false;
   exchange->body = NULL;
@@ -96,6 +101,42 @@ static void complete(struct hf_http_exchange *exchange) {
   else
     hf_connection_close(connection);
   exchange->events->ended(exchange, NULL, (struct hf_str){NULL, 0});
+}
+
+static bool take_head(struct hf_http_exchange *exchange, struct hf_connection *connection) {
+  exchange->got_head = true;
+  exchange->coding = hf_coding_of(hf_http1_header(&connection->reader, HF_STR("content-encoding")));
+  bool coded = exchange->coding == HF_CODING_GZIP || exchange->coding == HF_CODING_DEFLATE;
+  if (coded && hf_decoder_new(exchange->coding, &connection->decoder) < 0) {
+    fail(exchange, HF_EVIDENCE_BROKE, HF_STR("out of memory"));
+    return false;
+  }
+  exchange->events->head(exchange);
+  return connection->user == exchange;
+}
+
+/* Returns false when the exchange is over or was given up. */
+static bool take_body(struct hf_http_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
+  if (!connection->decoder) {
+    exchange->events->body(exchange, bytes);
+    return connection->user == exchange;
+  }
+  struct hf_str piece;
+  do {
+    size_t used;
+    int r = hf_decoder_read(connection->decoder, bytes, &used, &piece);
+    if (r < 0) {
+      fail(exchange, HF_EVIDENCE_BAD_REPLY, HF_STR("the compressed answer is broken"));
+      return false;
+    }
+    if (piece.len)
+      exchange->events->body(exchange, piece);
+    if (connection->user != exchange)
+      return false;
+    bytes.ptr += used;
+    bytes.len -= used;
+  } while (bytes.len || piece.len == HF_DECODER_PIECE);
+  return true;
 }
 
 /* Works through bytes that came. Returns false when the exchange is over or was given up. */
@@ -115,11 +156,12 @@ static bool digest(struct hf_http_exchange *exchange, struct hf_connection *conn
     case HF_HTTP1_MORE:
       return true;
     case HF_HTTP1_HEAD:
-      exchange->got_head = true;
-      exchange->events->head(exchange);
+      if (!take_head(exchange, connection))
+        return false;
       break;
     case HF_HTTP1_BODY:
-      exchange->events->body(exchange, body);
+      if (!take_body(exchange, connection, body))
+        return false;
       break;
     case HF_HTTP1_END:
       if (at < bytes.len)
@@ -127,8 +169,6 @@ static bool digest(struct hf_http_exchange *exchange, struct hf_connection *conn
       complete(exchange);
       return false;
     }
-    if (connection->user != exchange)
-      return false;
   }
 }
 
@@ -146,7 +186,7 @@ static void end_of_stream(struct hf_http_exchange *exchange, struct hf_connectio
 static void on_readable(void *user, struct hf_connection *connection) {
   struct hf_http_exchange *exchange = user;
   char *scratch = exchange->pool->connector->scratch;
-  size_t budget = READ_BUDGET;
+  size_t budget = connection->decoder ? CODED_BUDGET : READ_BUDGET;
   while (budget) {
     size_t n = 0;
     size_t max = budget < HF_CONNECTOR_SCRATCH ? budget : HF_CONNECTOR_SCRATCH;
@@ -167,7 +207,7 @@ static void on_readable(void *user, struct hf_connection *connection) {
     /* A plain socket that gave less than asked for is empty: one system call saved. */
     if (n < max && !hf_wire_hides_bytes(&connection->wire))
       return;
-    budget -= n;
+    budget = connection->decoder && budget > CODED_BUDGET ? 0 : budget - n;
   }
   if (hf_wire_hides_bytes(&connection->wire)) {
     exchange->eager = true;
@@ -201,6 +241,7 @@ void hf_http_exchange_start(struct hf_http_exchange *exchange, const struct hf_p
                             bool urgent) {
   exchange->active = true;
   exchange->got_head = false;
+  exchange->coding = HF_CODING_IDENTITY;
   exchange->eager = false;
   exchange->write_failed = false;
   exchange->written = 0;

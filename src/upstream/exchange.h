@@ -6,6 +6,7 @@
 #define HF_UPSTREAM_EXCHANGE_H
 
 #include "base/blob.h"
+#include "upstream/decoder.h"
 #include "upstream/pool.h"
 
 enum { HF_REQUEST_HEAD_MAX = 128 << 10 };
@@ -20,7 +21,7 @@ struct hf_http_exchange_events {
   /* Status and headers of the response can be read. */
   void (*head)(struct hf_http_exchange *exchange);
 
-  /* Some of the body, borrowed. */
+  /* Some of the body, decoded if need be, borrowed. */
   void (*body)(struct hf_http_exchange *exchange, struct hf_str bytes);
 
   /* The response is complete (`evidence` NULL), or will never be: `reason` is one line for people. */
@@ -36,6 +37,7 @@ struct hf_http_exchange {
   const struct hf_pieces *body;     /* borrowed until it is over; may be NULL */
   size_t written;
   size_t total;
+  enum hf_coding coding; /* of the response, once there is a head; UNKNOWN: the body comes as it is */
   bool active;
   bool got_head;
   bool write_failed;

@@ -1,8 +1,10 @@
 /* The heads of the transport's requests: what each era wants in them, and no secret anywhere else. */
 #include "base/error.h"
+#include "gateway/loop.h"
 #include "mcp/era.h"
 #include "mcp/field_value.h"
 #include "mcp/methods.h"
+#include "policy/retry.h"
 #include "upstream/http_state.h"
 
 bool hf_http_is_type(struct hf_str value, struct hf_str type) {
@@ -10,6 +12,32 @@ bool hf_http_is_type(struct hf_str value, struct hf_str type) {
   if (semicolon)
     value.len = (size_t)(semicolon - value.ptr);
   return hf_str_equal_nocase(hf_str_trim(value), type);
+}
+
+bool hf_http_may_be_json(struct hf_str type) {
+  static const char *const types[] = {"application/json", "text/json", "text/plain", "application/octet-stream"};
+  static const struct hf_str suffix = HF_STR("+json");
+  const char *semicolon = type.len ? memchr(type.ptr, ';', type.len) : NULL;
+  if (semicolon)
+    type.len = (size_t)(semicolon - type.ptr);
+  type = hf_str_trim(type);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (hf_str_equal_nocase(type, hf_str_from(types[i])))
+      return true;
+  return !type.len ||
+         (type.len > suffix.len && hf_bytes_equal_nocase(type.ptr + type.len - suffix.len, suffix.ptr, suffix.len));
+}
+
+bool hf_http_is_passing(int status) {
+  return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+hf_time hf_http_retry_after(const struct hf_http *http, const struct hf_http1_reader *response) {
+  hf_time after = -1;
+  struct hf_str value = hf_http1_header(response, HF_STR("retry-after"));
+  if (value.ptr)
+    (void)hf_retry_after_parse(value, http->loop->wall_ms, &after);
+  return after;
 }
 
 static int write_name(struct hf_buf *head, struct hf_str name) {

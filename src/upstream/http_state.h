@@ -15,6 +15,12 @@ enum { HF_SESSION_ID_MAX = 1024, HF_HTTP_SETTINGS_MAX = 256 << 10 };
 
 struct hf_http;
 
+/* Where redirects led. */
+struct hf_redirection {
+  struct hf_buf target; /* empty: nowhere else */
+  unsigned count;
+};
+
 /* The stream that a legacy server may open towards us (GET). */
 struct hf_http_stream {
   struct hf_http *http;
@@ -22,10 +28,12 @@ struct hf_http_stream {
   struct hf_answer answer;
   struct hf_timer timer;
   struct hf_timer patience; /* the end of `awaited` at the latest */
-  unsigned failures;        /* in a row */
+  struct hf_redirection redirection;
+  unsigned failures; /* in a row */
+  hf_time opened;    /* when the response began */
   bool wanted;
   bool streaming; /* the response is an event stream */
-  bool got_event;
+  bool got_message;
   bool awaited; /* calls are held until the server has answered the GET */
 };
 
@@ -49,12 +57,11 @@ struct hf_http_channel {
   struct hf_timer timer; /* the next GET, or the end of patience with the endpoint */
   bool due;              /* it is the next GET */
   hf_time patience;
-  unsigned redirects;
   bool oversize; /* the rest of a message that was too long and had no id so far is passing */
   struct hf_line_tail tail;
-  struct hf_buf source;   /* where the stream is, after redirects */
-  struct hf_buf endpoint; /* where messages are posted */
-  struct hf_buf override; /* the configured path of it; empty: what the server says */
+  struct hf_redirection source; /* where the stream is */
+  struct hf_buf endpoint;       /* where messages are posted */
+  struct hf_buf override;       /* the configured path of it; empty: what the server says */
 };
 
 struct hf_http {
@@ -101,6 +108,24 @@ int hf_http_write_head(struct hf_http *http, struct hf_buf *head, struct hf_str 
 
 /* True if `value`, a Content-Type, is `type`, whatever its parameters. */
 bool hf_http_is_type(struct hf_str value, struct hf_str type);
+
+/* True if a body of this Content-Type may be JSON: it says so, or it says nothing in particular, as careless servers
+ * do. Whether it is will be seen. */
+bool hf_http_may_be_json(struct hf_str type);
+
+/* True if a GET with this answer is worth another one. */
+bool hf_http_is_passing(int status);
+
+/* What a Retry-After says, or -1. */
+hf_time hf_http_retry_after(const struct hf_http *http, const struct hf_http1_reader *response);
+
+/* redirect.c: what became of a POST to `from`; HF_REDIRECT_NONE with status 307 or 308: the target is set. */
+enum hf_redirect hf_http_redirect_post(const struct hf_http *http, struct hf_str from,
+                                       const struct hf_http1_reader *response, struct hf_redirection *redirection);
+
+/* Returns true, and where to, if a GET may go elsewhere. */
+bool hf_http_redirect_get(const struct hf_http *http, const struct hf_http1_reader *response,
+                          struct hf_redirection *redirection);
 
 /* post.c: one outgoing message. */
 int hf_post_send(struct hf_http *http, struct hf_outgoing *out);

@@ -72,6 +72,7 @@ static void wake_at(struct hf_pool *pool, hf_time at) {
 
 static void on_closed(uv_handle_t *handle) {
   struct hf_connection *connection = handle->data;
+  hf_decoder_free(connection->decoder);
   hf_http1_reader_deinit(&connection->reader);
   hf_free(connection);
 }
@@ -332,6 +333,8 @@ void hf_connection_release(struct hf_connection *connection, struct hf_str hint)
   pool->busy_count--;
   connection->user = NULL;
   connection->used = true;
+  hf_decoder_free(connection->decoder);
+  connection->decoder = NULL;
   connection->idle_until = hf_time_add(pool->connector->loop->now, idle);
   hf_list_push_front(&pool->idle, &connection->link);
   pool->idle_count++;

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "gateway/loop.h"
 #include "upstream/connect.h"
+#include "upstream/decoder.h"
 #include "upstream/http1.h"
 #include "upstream/wire.h"
 
@@ -27,6 +28,7 @@ struct hf_connection {
   struct hf_pool *pool;
   struct hf_wire wire;
   struct hf_http1_reader reader;
+  struct hf_decoder *decoder; /* of the response's body, or NULL; here, for it must outlive the handling of a piece */
   const struct hf_connection_events *events;
   void *user; /* NULL while idle */
   hf_time idle_until;

@@ -7,17 +7,17 @@
 #include "mcp/methods.h"
 #include "policy/retry.h"
 #include "upstream/http_state.h"
+#include "upstream/reopen.h"
 #include "upstream/session_lost.h"
 
-enum { REDIRECTS_MAX = 3, RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
+enum { RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
 
 #define DRAIN_TIME HF_MS(500)
 #define NOTICE_TIME HF_SECONDS(30)  /* until the server has taken what it need not answer */
 #define GREETING_TIME HF_SECONDS(1) /* so long nothing is asked before it has taken that it is initialized */
 #define RESUME_CONNECT HF_SECONDS(10)
-#define RESUME_PAUSE_DEFAULT 1000
-#define RESUME_PAUSE_MIN 100
-#define RESUME_PAUSE_MAX 30000
+
+static const struct hf_reopen resume_pauses = {.first = HF_MS(1000), .most = HF_MS(8000), .least = HF_MS(100)};
 
 struct post {
   struct hf_list link;
@@ -27,9 +27,9 @@ struct post {
   struct hf_http_exchange exchange;
   struct hf_answer answer;
   struct hf_timer timer; /* pause before resuming, or the end of draining */
-  struct hf_buf target;  /* where a redirect led; empty: the configured one */
-  uint8_t redirects;
-  uint8_t resume_failures;
+  struct hf_redirection redirection;
+  uint8_t resume_failures; /* in a row that brought no event */
+  unsigned resumptions;    /* in a row that brought no message */
   bool resuming;
   bool by_channel;        /* the answer comes on the channel */
   bool refused;           /* it waits for the channel because the server would not take it otherwise */
@@ -43,7 +43,7 @@ static void unref(struct post *post) {
   hf_http_exchange_deinit(&post->exchange);
   hf_answer_deinit(&post->answer);
   hf_timer_deinit(http->loop, &post->timer);
-  hf_buf_deinit(&post->target);
+  hf_buf_deinit(&post->redirection.target);
   hf_spare_give(&http->spare_posts, post);
   hf_http_release(http);
 }
@@ -144,6 +144,7 @@ static void deliver(struct post *post, struct hf_message *message) {
 
 static void on_message(struct hf_answer *answer, struct hf_message *message) {
   struct post *post = HF_CONTAINER_OF(answer, struct post, answer);
+  post->resumptions = 0;
   if (post->out)
     deliver(post, message);
 }
@@ -156,6 +157,15 @@ static void on_life(struct hf_answer *answer) {
 
 static const struct hf_answer_events answer_events = {on_message, on_life};
 
+static struct hf_str endpoint_of(const struct post *post) {
+  const struct hf_http *http = post->http;
+  return hf_buf_str(post->by_channel ? &http->channel.endpoint : &http->origin.target);
+}
+
+static struct hf_str target_of(const struct post *post) {
+  return post->redirection.target.len ? hf_buf_str(&post->redirection.target) : endpoint_of(post);
+}
+
 static void start_resumption(struct post *post) {
   static const struct hf_str get = {"GET", 3};
   struct hf_http *http = post->http;
@@ -163,8 +173,7 @@ static void start_resumption(struct post *post) {
   post->events_before = post->answer.event_count;
   hf_buf_reset(&post->exchange.head, HF_REQUEST_HEAD_MAX);
   struct hf_str last_id = hf_buf_str(&post->answer.last_id);
-  if (hf_http_write_head(http, &post->exchange.head, get, hf_buf_str(&http->origin.target), NULL, last_id, &carried) <
-      0) {
+  if (hf_http_write_head(http, &post->exchange.head, get, target_of(post), NULL, last_id, &carried) < 0) {
     finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream cannot be resumed"));
     return;
   }
@@ -188,6 +197,13 @@ static void on_timer(struct hf_timer *timer) {
     finish(post, HF_EVIDENCE_BROKE, HF_STR("no word about a notification or answer"));
 }
 
+static void resume_later(struct post *post, hf_time floor) {
+  struct hf_loop *loop = post->http->loop;
+  hf_time pause = hf_reopen_pause(&resume_pauses, post->resumptions++, post->answer.retry_ms, &loop->random);
+  post->resuming = true;
+  hf_timer_set(loop, &post->timer, hf_time_add(loop->now, hf_time_max(pause, floor)));
+}
+
 /* A stream ended before its answer. A legacy server that numbers its events lets us go on where it broke. */
 static void stream_ended(struct post *post) {
   struct hf_http *http = post->http;
@@ -201,16 +217,13 @@ static void stream_ended(struct post *post) {
     finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream ended without an answer"));
     return;
   }
-  int64_t pause = post->answer.retry_ms < 0 ? RESUME_PAUSE_DEFAULT : post->answer.retry_ms;
-  pause = pause < RESUME_PAUSE_MIN ? RESUME_PAUSE_MIN : pause > RESUME_PAUSE_MAX ? RESUME_PAUSE_MAX : pause;
-  post->resuming = true;
-  hf_timer_set(http->loop, &post->timer, hf_time_add(http->loop->now, HF_MS(pause)));
+  resume_later(post, 0);
 }
 
 static void on_sent(struct hf_http_exchange *exchange, size_t bytes, bool complete) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   /* Once handed over stays handed over, wherever a redirect leads. */
-  if (!post->out || post->resuming || post->redirects)
+  if (!post->out || post->resuming || post->redirection.count)
     return;
   post->out->handed = bytes;
   if (post->out->is_request)
@@ -233,9 +246,7 @@ static void note_status(struct post *post, const struct hf_http1_reader *respons
   struct hf_http *http = post->http;
   struct hf_evidence *answer = &post->out->answer;
   answer->http_status = response->status;
-  struct hf_str retry_after = hf_http1_header(response, HF_STR("retry-after"));
-  if (retry_after.ptr)
-    (void)hf_retry_after_parse(retry_after, http->loop->wall_ms, &answer->retry_after);
+  answer->retry_after = hf_http_retry_after(http, response);
   for (size_t i = 0; i < http->not_executed_count; i++)
     if (http->not_executed[i] == response->status)
       answer->listed_unexecuted = true;
@@ -243,54 +254,55 @@ static void note_status(struct post *post, const struct hf_http1_reader *respons
     learn_session(http, hf_http1_header(response, HF_STR("mcp-session-id")));
 }
 
-static bool is_encoded(const struct hf_http1_reader *response) {
-  struct hf_str encoding = hf_http1_header(response, HF_STR("content-encoding"));
-  return encoding.len && !hf_str_equal_nocase(encoding, HF_STR("identity"));
+static enum hf_encoding encoding_of(struct hf_str name) {
+  static const struct {
+    const char *name;
+    enum hf_encoding encoding;
+  } known[] = {{"br", HF_ENCODING_BR}, {"zstd", HF_ENCODING_ZSTD}, {"compress", HF_ENCODING_COMPRESS}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (hf_str_equal_nocase(hf_str_trim(name), hf_str_from(known[i].name)))
+      return known[i].encoding;
+  return HF_ENCODING_OTHER;
 }
 
 static enum hf_answer_kind choose_kind(struct post *post, const struct hf_http1_reader *response) {
   struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
-  if (is_encoded(response) && !post->by_channel) {
+  if (post->exchange.coding == HF_CODING_UNKNOWN && !post->by_channel) {
     hf_log_event(post->http->loop->log, HF_LOG_WARN, "server compressed its answer without being asked",
                  HF_LOG_STR("server", post->http->server),
                  HF_LOG_STR("encoding", hf_http1_header(response, HF_STR("content-encoding"))));
+    post->out->answer.unread_encoding = encoding_of(hf_http1_header(response, HF_STR("content-encoding")));
     return HF_ANSWER_NONE;
   }
   if (response->status / 100 != 2)
     return HF_ANSWER_TEXT;
   if (!post->out->is_request || post->by_channel)
     return HF_ANSWER_NONE;
-  if (hf_http_is_type(type, HF_STR("application/json")))
-    return HF_ANSWER_JSON;
   if (hf_http_is_type(type, HF_STR("text/event-stream")))
     return HF_ANSWER_EVENTS;
-  return HF_ANSWER_NONE;
+  return hf_http_may_be_json(type) ? HF_ANSWER_JSON : HF_ANSWER_NONE;
 }
 
-static struct hf_str endpoint_of(const struct post *post) {
-  const struct hf_http *http = post->http;
-  return hf_buf_str(post->by_channel ? &http->channel.endpoint : &http->origin.target);
-}
-
-/* Where a redirect may be followed, its target is set. */
-static enum hf_redirect take_redirect(struct post *post, const struct hf_http1_reader *response) {
-  hf_buf_reset(&post->target, HF_URL_MAX);
-  if (response->status >= 301 && response->status <= 303)
-    return HF_REDIRECT_TO_GET;
-  if (response->status != 307 && response->status != 308)
-    return HF_REDIRECT_NONE;
-  if (post->redirects >= REDIRECTS_MAX)
-    return HF_REDIRECT_TOO_MANY;
-  const struct hf_origin *origin = &post->http->origin;
-  struct hf_str location = hf_http1_header(response, HF_STR("location"));
-  int r = hf_origin_resolve(origin, endpoint_of(post), location, &post->target);
-  if (r == HF_ERR_REFUSED && hf_str_starts(hf_buf_str(&origin->base), HF_STR("https:")) && location.len > 5 &&
-      hf_str_equal_nocase((struct hf_str){location.ptr, 5}, HF_STR("http:")))
-    return HF_REDIRECT_DOWNGRADE;
-  if (r < 0)
-    return r == HF_ERR_REFUSED ? HF_REDIRECT_ELSEWHERE : HF_REDIRECT_NOWHERE;
-  post->redirects++;
-  return HF_REDIRECT_NONE;
+/* To the GET that is to go on with a stream. */
+static void on_resumption_head(struct post *post, const struct hf_http1_reader *response) {
+  struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
+  bool readable = post->exchange.coding != HF_CODING_UNKNOWN && hf_http_is_type(type, HF_STR("text/event-stream"));
+  if (response->status == 200 && readable) {
+    hf_answer_begin(&post->answer, HF_ANSWER_EVENTS, post->http->max_message);
+    return;
+  }
+  if (hf_http_redirect_get(post->http, response, &post->redirection)) {
+    hf_http_exchange_cancel(&post->exchange);
+    hf_timer_set(post->http->loop, &post->timer, post->http->loop->now);
+    return;
+  }
+  if (!hf_http_is_passing(response->status) || ++post->resume_failures > RESUME_FAILURES_MAX) {
+    finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream ended without an answer, and cannot be resumed"));
+    return;
+  }
+  hf_time floor = hf_http_retry_after(post->http, response);
+  hf_http_exchange_cancel(&post->exchange);
+  resume_later(post, floor);
 }
 
 static void on_head(struct hf_http_exchange *exchange) {
@@ -299,17 +311,12 @@ static void on_head(struct hf_http_exchange *exchange) {
   if (!post->out)
     return;
   if (post->resuming) {
-    struct hf_str type = hf_http1_header(response, HF_STR("content-type"));
-    if (response->status != 200 || is_encoded(response) || !hf_http_is_type(type, HF_STR("text/event-stream"))) {
-      finish(post, HF_EVIDENCE_BROKE, HF_STR("the event stream ended without an answer, and cannot be resumed"));
-      return;
-    }
-    hf_answer_begin(&post->answer, HF_ANSWER_EVENTS, post->http->max_message);
+    on_resumption_head(post, response);
     return;
   }
   note_status(post, response);
   enum hf_answer_kind kind = choose_kind(post, response);
-  post->out->answer.redirect = take_redirect(post, response);
+  post->out->answer.redirect = hf_http_redirect_post(post->http, target_of(post), response, &post->redirection);
   hf_answer_begin(&post->answer, kind, post->http->max_message);
   if (!post->out->is_request && response->status / 100 == 2) {
     post->refs++;
@@ -324,12 +331,17 @@ static bool awaits_channel(const struct post *post) {
   return post->out && post->by_channel && post->out->is_request && post->out->answer.http_status / 100 == 2;
 }
 
+/* Bytes that are still coming: of JSON, or of a stream that has begun to speak, be they only comments. */
+static bool is_coming(const struct post *post) {
+  return post->answer.kind == HF_ANSWER_JSON || (post->answer.kind == HF_ANSWER_EVENTS && post->answer.event_count);
+}
+
 /* A body that cannot be an answer is not waited for: the connection goes with it. */
 static void on_body(struct hf_http_exchange *exchange, struct hf_str bytes) {
   struct post *post = HF_CONTAINER_OF(exchange, struct post, exchange);
   post->refs++;
   const struct hf_transport *base = &post->http->base;
-  if (post->out && post->answer.kind == HF_ANSWER_JSON && base->events->part)
+  if (post->out && is_coming(post) && base->events->part)
     base->events->part(base->owner, post->out);
   int r = hf_answer_feed(&post->answer, bytes);
   if (r == HF_ERR_CLOSED)
@@ -448,13 +460,12 @@ static void begin(struct post *post) {
   struct hf_http *http = post->http;
   struct hf_outgoing *out = post->out;
   if (post->refused)
-    hf_buf_reset(&post->target, HF_URL_MAX);
+    hf_buf_reset(&post->redirection.target, HF_URL_MAX);
   post->refused = false;
   post->by_channel = http->channel.state == HF_CHANNEL_OPEN;
-  struct hf_str target = post->target.len ? hf_buf_str(&post->target) : endpoint_of(post);
   hf_buf_reset(&post->exchange.head, HF_REQUEST_HEAD_MAX);
   out->answer = HF_EVIDENCE(HF_EVIDENCE_NONE);
-  int r = hf_http_write_head(http, &post->exchange.head, HF_STR("POST"), target, out, (struct hf_str){NULL, 0},
+  int r = hf_http_write_head(http, &post->exchange.head, HF_STR("POST"), target_of(post), out, (struct hf_str){NULL, 0},
                              &out->answer.carried_session);
   if (r < 0) {
     finish(post, HF_EVIDENCE_LOCAL_LIMIT, hf_str_from(hf_err_text(r)));
@@ -479,15 +490,16 @@ int hf_post_send(struct hf_http *http, struct hf_outgoing *out) {
   post->http = http;
   post->out = out;
   post->refs = 1;
-  post->redirects = 0;
+  post->redirection.count = 0;
   post->resume_failures = 0;
+  post->resumptions = 0;
   post->resuming = post->by_channel = post->refused = false;
   post->events_before = 0;
   if (hf_timer_init(http->loop, &post->timer, on_timer) < 0) {
     hf_spare_give(&http->spare_posts, post);
     return HF_ERR_NOMEM;
   }
-  hf_buf_init(&post->target, HF_URL_MAX);
+  hf_buf_init(&post->redirection.target, HF_URL_MAX);
   hf_http_exchange_init(&post->exchange, &http->pool, &exchange_events);
   hf_answer_init(&post->answer, &answer_events);
   hf_list_push_back(&http->ready, &post->link);

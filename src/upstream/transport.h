@@ -53,7 +53,8 @@ struct hf_transport_events {
    * the answer was delivered by message(), done() still follows, unless abort() comes first. */
   void (*done)(void *owner, struct hf_outgoing *out, const struct hf_evidence *evidence);
 
-  /* A part of a JSON answer to `out` came: a large one shows that it is still coming. May be NULL. */
+  /* A part of a JSON answer to `out` came: a large one shows that it is still coming. So does a comment on a stream
+   * that has shown life before. May be NULL. */
   void (*part)(void *owner, struct hf_outgoing *out);
 };
 

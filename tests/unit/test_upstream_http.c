@@ -542,8 +542,14 @@ static void http__tells_statuses_and_bad_replies_apart(void **state) {
       {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n"
        "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}",
        HF_EVIDENCE_BAD_REPLY, 200, 0, -1, 0, 1},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: br\r\nContent-Length: "
+       "2\r\n\r\n\x0b\x02",
+       HF_EVIDENCE_BAD_REPLY, 200, 0, -1, 0, 0},
       {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: "
        "2\r\n\r\n\x1f\x8b",
+       HF_EVIDENCE_BROKE, 200, 0, -1, 0, 0},
+      {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: "
+       "2\r\n\r\n{}",
        HF_EVIDENCE_BAD_REPLY, 200, 0, -1, 0, 0},
       {"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_BAD_REPLY, 202, 0, -1, 0, 0},
       {"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", HF_EVIDENCE_HTTP_STATUS, 302, 0, -1, 0, 0},

@@ -37,6 +37,7 @@ export function streamHead(headers = {}) {
 }
 
 export function chunk(text) {
+  if (Buffer.isBuffer(text)) return Buffer.concat([Buffer.from(`${text.length.toString(16)}\r\n`), text, Buffer.from('\r\n')]);
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 }
 

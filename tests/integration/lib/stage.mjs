@@ -5,7 +5,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { binary, chaos, checkSanitizers, collect, ended, eventually, scratch, startChaos, writeConfig } from '../../lib/gateway.mjs';
 import { HttpClient, StdioClient } from './client.mjs';
-import { HttpUpstream, PipeUpstream, SseUpstream, ledgerCount } from './upstream.mjs';
+import { HttpUpstream, HttpsUpstream, PipeUpstream, SseUpstream, ledgerCount } from './upstream.mjs';
 import { clientSteps } from './client_steps.mjs';
 import { upstreamSteps } from './upstream_steps.mjs';
 import { gatewaySteps } from './gateway_steps.mjs';
@@ -93,7 +93,7 @@ export class Stage {
     return fill(template, this.vars);
   }
 
-  // upstream NAME http|stdio|chaos|chaos-http|command|url OPTIONS
+  // upstream NAME http|https|stdio|chaos|chaos-http|command|url OPTIONS
   async do_upstream(name, kind, options = {}) {
     const given = this.fill(options);
     const made = await this.makeUpstream(name, kind, given);
@@ -114,7 +114,7 @@ export class Stage {
     }
     if (kind === 'command') return { command: options.command, args: options.args ?? [] };
     if (kind === 'url') return { url: options.url };
-    const played = { http: HttpUpstream, sse: SseUpstream, stdio: PipeUpstream };
+    const played = { http: HttpUpstream, https: HttpsUpstream, sse: SseUpstream, stdio: PipeUpstream };
     const upstream = new played[kind](name, options, this.dir);
     await upstream.listen();
     this.actors.set(name, upstream);

@@ -1,7 +1,10 @@
 // A raw MCP server, over HTTP or behind the relay as a child's pipes. What a case doesn't speak of (handshake, lists,
 // pings) it answers by itself; the rest lands in the inbox for the case to answer, byte by byte if need be.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
+import tls from 'node:tls';
+import zlib from 'node:zlib';
 import { Mailbox } from './mailbox.mjs';
 import { chunk, requestReader, response, streamHead } from './http.mjs';
 
@@ -153,6 +156,13 @@ export class PipeUpstream extends Upstream {
   }
 }
 
+const CODERS = {
+  gzip: { name: 'gzip', all: zlib.gzipSync, stream: zlib.createGzip },
+  deflate: { name: 'deflate', all: zlib.deflateSync, stream: zlib.createDeflate },
+  'deflate-raw': { name: 'deflate', all: zlib.deflateRawSync, stream: zlib.createDeflateRaw },
+  'x-gzip': { name: 'X-GZIP', all: zlib.gzipSync, stream: zlib.createGzip },
+};
+
 export class HttpUpstream extends Upstream {
   constructor(name, options) {
     super(name, options);
@@ -163,8 +173,12 @@ export class HttpUpstream extends Upstream {
     this.path = options.path ?? '/mcp';
   }
 
+  makeServer() {
+    return net.createServer((socket) => this.connect(socket));
+  }
+
   async listen() {
-    this.server = net.createServer((socket) => this.connect(socket));
+    this.server = this.makeServer();
     await new Promise((resolve, reject) => {
       this.server.once('error', reject);
       this.server.listen(this.port, '127.0.0.1', resolve);
@@ -239,21 +253,37 @@ export class HttpUpstream extends Upstream {
     this.event({ conn }, JSON.stringify(message));
   }
 
+  // With a Content-Encoding in `headers`, all that follows on the stream is compressed.
   stream({ conn }, headers) {
     conn.streaming = true;
+    conn.coder = CODERS[headers?.['Content-Encoding']]?.stream();
+    conn.coder?.on('data', (bytes) => conn.socket.write(chunk(bytes)));
+    conn.coder?.on('end', () => conn.socket.write('0\r\n\r\n'));
     conn.socket.write(streamHead(headers));
   }
 
-  event({ conn }, data) {
-    conn.socket.write(chunk(`event: message\ndata: ${data}\n\n`));
+  event(item, data) {
+    this.streamText(item, `event: message\ndata: ${data}\n\n`);
   }
 
   streamText({ conn }, text) {
-    conn.socket.write(chunk(text));
+    if (!conn.coder) return conn.socket.write(chunk(text));
+    conn.coder.write(text);
+    conn.coder.flush(zlib.constants.Z_SYNC_FLUSH);
   }
 
   streamEnd({ conn }) {
-    conn.socket.write('0\r\n\r\n');
+    if (conn.coder) conn.coder.end();
+    else conn.socket.write('0\r\n\r\n');
+  }
+
+  // Answers with JSON that is compressed as `coding` says; `cut` leaves that many bytes of it out at the end.
+  coded({ message, conn }, coding, result, cut = 0) {
+    const json = JSON.stringify({ jsonrpc: '2.0', id: message.id, result });
+    const bytes = CODERS[coding].all(json);
+    const headers = { 'Content-Type': 'application/json', 'Content-Encoding': CODERS[coding].name, 'Content-Length': bytes.length - cut };
+    conn.socket.write(response(200, headers));
+    conn.socket.write(bytes.subarray(0, bytes.length - cut));
   }
 
   http({ conn }, status, headers, body) {
@@ -284,6 +314,29 @@ export class HttpUpstream extends Upstream {
   close() {
     for (const { socket } of this.connections) socket.destroy();
     this.server.close();
+  }
+}
+
+// The same over TLS, with a certificate of its own making that its settings name as the authority.
+export class HttpsUpstream extends HttpUpstream {
+  constructor(name, options, dir) {
+    super(name, options);
+    this.key = `${dir}/${name}.key`;
+    this.certificate = `${dir}/${name}.crt`;
+    const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
+    execFileSync('openssl', [...request, ...subject, '-keyout', this.key, '-out', this.certificate], { stdio: 'ignore' });
+  }
+
+  makeServer() {
+    const options = { key: fs.readFileSync(this.key), cert: fs.readFileSync(this.certificate) };
+    const server = tls.createServer(options, (socket) => this.connect(socket));
+    server.on('tlsClientError', () => {});
+    return server;
+  }
+
+  settings() {
+    return { url: `https://127.0.0.1:${this.port}${this.path}`, tls: { ca: this.certificate } };
   }
 }
 

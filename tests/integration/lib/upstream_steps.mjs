@@ -61,6 +61,8 @@ export const upstreamSteps = {
     upstream.http(itemOf(stage, name), status, stage.fill(headers), text);
     if (status === 307 || status === 308) upstream.allowAgain(itemOf(stage, name));
   },
+  // coded NAME gzip|x-gzip|deflate|deflate-raw RESULT [CUT]: the answer, compressed, without the last CUT bytes
+  coded: (upstream, stage, name, coding, result, cut) => upstream.coded(itemOf(stage, name), coding, stage.fill(result), cut),
   raw: (upstream, stage, name, bytes) => upstream.raw(stage.vars[`upstream_${name}`], bytesOf(bytes, stage, name)),
   // slowly NAME BYTES: one at a time, each in a read of its own
   slowly: async (upstream, stage, name, bytes) => {
