@@ -180,16 +180,13 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
 
     [HF_SQL_TASK_PUT] =
         "INSERT INTO tasks (" TASK_COLUMNS ", result)"
-        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15"
-        " WHERE ?4 > 0 AND ?6 > 0 OR EXISTS (SELECT 1 FROM tasks WHERE id = ?1)"
-        " ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, status = excluded.status,"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+        " ON CONFLICT (id) DO UPDATE SET owner = ?2, status = ?3,"
         " created_ms = CASE ?4 WHEN 0 THEN created_ms ELSE ?4 END,"
         " updated_ms = CASE ?5 WHEN 0 THEN updated_ms ELSE ?5 END,"
-        " expires_ms = CASE ?6 WHEN 0 THEN expires_ms ELSE ?6 END, call = coalesce(?9, call), tool = coalesce(?10, "
-        "tool),"
-        " server = coalesce(?11, server), server_task = coalesce(?12, server_task), letter = coalesce(?13, letter),"
-        " message = coalesce(?14, message), result = coalesce(?15, result)"
-        " WHERE owner IN (?2, '')",
+        " expires_ms = CASE ?6 WHEN 0 THEN expires_ms ELSE ?6 END, call = coalesce(?9, call),"
+        " tool = coalesce(?10, tool), server = coalesce(?11, server), server_task = coalesce(?12, server_task),"
+        " letter = coalesce(?13, letter), message = coalesce(?14, message), result = coalesce(?15, result)",
     [HF_SQL_TASK_OWNER] = "SELECT owner FROM tasks WHERE id = ?1",
     [HF_SQL_TASK_DROP] = "DELETE FROM tasks WHERE id = ?1 AND (status > 1 OR owner IN (?2, ''))",
     [HF_SQL_TASK_GET] = "SELECT " TASK_COLUMNS ", result FROM tasks WHERE id = ?1 AND expires_ms > ?2",

@@ -1,6 +1,6 @@
 /* A gateway is killed before and after every single operation on its database's files. Afterwards every letter that it
- * was told of is there, once; what it was about to send is a letter; and no replay runs twice. Also: who is dead, and
- * who only looks like it. */
+ * was told of is there, once; what it was about to send is a letter, or a task that is followed once; and no replay
+ * runs twice. Also: who is dead, and who only looks like it. */
 #include "store_fixture.h"
 
 #include "faulty_vfs.h"
@@ -291,6 +291,153 @@ static void crash__at_every_boundary_nothing_is_lost_or_done_twice(void **state)
   assert_true(n > 200);
 }
 
+/* Tasks: every second one runs at its server, and every third ends well. */
+
+static int keep_task(struct gateway *gateway, const struct hf_stored_task *task) {
+  struct waiter waiter = {.wait = {.done = on_done}};
+  gateway->store->ops->keep_task(gateway->store, task, &waiter.wait);
+  wait_for(gateway, &waiter);
+  return waiter.error;
+}
+
+static void one_task(struct gateway *gateway, unsigned number) {
+  const char call[] = {'c', (char)('a' + number), '\0'};
+  const char id[] = {'t', (char)('a' + number), '\0'};
+  struct waiter intent_wait = {.wait = {.done = on_done}};
+  const struct hf_intent intent = intent_of(number, call);
+  struct hf_stored_task task = {.id = hf_str_from(id),
+                                .principal = HF_STR("alice"),
+                                .call = hf_str_from(call),
+                                .created_ms = 1,
+                                .expires_ms = INT64_MAX};
+  gateway->store->ops->intend(gateway->store, &intent, &intent_wait.wait);
+  wait_for(gateway, &intent_wait);
+  must(intent_wait.error == 0);
+  note("effect", call);
+  if (number % 2)
+    task.server_task = HF_STR("theirs");
+  must(keep_task(gateway, &task) == 0);
+  note(number % 2 ? "task" : "ours", id);
+  if (number % 3)
+    return;
+  task.status = HF_TASK_COMPLETED;
+  task.result = HF_STR("{}");
+  must(keep_task(gateway, &task) == 0);
+  note("result", id);
+  gateway->store->ops->settle(gateway->store, hf_str_from(call));
+}
+
+static void live_with_tasks(long boundary) {
+  struct killer killer = {boundary};
+  struct gateway gateway = {0};
+  faulty_vfs_set(kill_at, &killer);
+  uv_loop_init(&gateway.uv);
+  hf_loop_init(&gateway.loop, 1, NULL);
+  gateway_open(&gateway);
+  for (unsigned i = 0; i < CALLS; i++)
+    one_task(&gateway, i);
+  hf_store_free(gateway.store);
+  _exit(0);
+}
+
+/* What its server ran is followed to its end; of the rest it is said that nobody knows. */
+static void go_on_with(void *ctx, const struct hf_stored_task *task) {
+  struct lines *taken = ctx;
+  must(task->status == HF_TASK_WORKING && taken->count < LINES_MAX);
+  copy_text(taken->id[taken->count], HF_LETTER_ID_MAX, task->id);
+  copy_text(taken->what[taken->count++], sizeof taken->what[0],
+            task->server_task.ptr ? HF_STR("followed") : HF_STR("lost"));
+  must(task->server_task.ptr || task->letter.len > 2);
+}
+
+static void take_and_finish(void) {
+  static struct lines taken;
+  taken.count = 0;
+  const struct hf_store_settings settings = keep_all();
+  struct hf_database *db = open_with(path, &settings, true);
+  assert_int_equal(hf_database_recover(db, 5000), 0);
+  assert_int_equal(ALONE(db, hf_database_take_tasks(db, 5000, go_on_with, &taken)), 0);
+  for (size_t i = 0; i < taken.count; i++) {
+    const char call[] = {'c', taken.id[i][1], '\0'};
+    const struct hf_stored_task task = {
+        .id = hf_str_from(taken.id[i]), .status = HF_TASK_COMPLETED, .result = HF_STR("{}")};
+    note(taken.what[i], call);
+    assert_int_equal(ALONE(db, hf_database_keep_task(db, &task)), 0);
+    if (strcmp(taken.what[i], "followed") == 0)
+      assert_int_equal(ALONE(db, hf_database_settle(db, hf_str_from(call))), 0);
+  }
+  hf_database_close(db);
+}
+
+static void see_status(void *ctx, const struct hf_stored_task *task) {
+  *(enum hf_task_status *)ctx = task->status;
+}
+
+static size_t letters_of(const struct read_letters *read, const char *call) {
+  size_t count = 0;
+  for (size_t i = 0; i < read->count; i++)
+    count += strcmp(read->letter[i].call, call) == 0;
+  return count;
+}
+
+static void check_tasks(void) {
+  const struct hf_store_settings settings = keep_all();
+  struct hf_database *db = open_with(path, &settings, false);
+  const struct lines *lines = read_ledger();
+  const struct read_letters *read = read_all(db);
+  for (size_t i = 0; i < lines->count; i++) {
+    const char *call = lines->id[i];
+    const size_t followed = times(lines, "followed", call);
+    const char id[] = {'t', call[1], '\0'};
+    enum hf_task_status status = HF_TASK_WORKING;
+    assert_int_equal(hf_database_find_task(db, hf_str_from(id), 1, see_status, &status), 0);
+    if (call[0] == 't')
+      assert_int_equal(status, HF_TASK_COMPLETED); /* whoever has the id gets an answer */
+    else if (times(lines, "result", id) == 0 && strcmp(lines->what[i], "effect") == 0)
+      assert_true(followed + letters_of(read, call) == 1 || (status == HF_TASK_COMPLETED && !followed));
+    assert_true(followed <= 1 && letters_of(read, call) + followed <= 1);
+  }
+  hf_database_close(db);
+  expect_number("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'", 0);
+  expect_number("SELECT count(*) FROM owners", 0);
+  expect_number("SELECT count(*) FROM intents", 0);
+  expect_number("SELECT count(*) FROM tasks WHERE status < 2", 0);
+  expect_number("SELECT (SELECT n FROM task_totals) = (SELECT count(*) FROM tasks)", 1);
+}
+
+static bool run_tasks_until(long boundary) {
+  make_directory(dir, sizeof dir);
+  assert_true(snprintf(path, sizeof path, "%s/holdfast.db", dir) > 0);
+  assert_true(snprintf(ledger, sizeof ledger, "%s/ledger", dir) > 0);
+  pid_t pid = fork_mortal();
+  assert_true(pid >= 0);
+  if (pid == 0)
+    live_with_tasks(boundary);
+  int status;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  assert_true(killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  take_and_finish();
+  take_and_finish(); /* a second one finds nothing to do */
+  if (!killed) {
+    const struct lines *lines = read_ledger();
+    assert_int_equal(times(lines, "followed", "cb") + times(lines, "followed", "cf"), 2);
+    assert_int_equal(times(lines, "lost", "cc") + times(lines, "lost", "ce"), 2);
+  }
+  check_tasks();
+  remove_directory(dir);
+  return killed;
+}
+
+static void crash__at_every_boundary_a_task_is_followed_once_or_told_to_be_lost(void **state) {
+  (void)state;
+  long n = 0;
+  while (run_tasks_until(++n))
+    assert_true(n < BOUNDARIES_MAX);
+  print_message("# killed at %ld boundaries\n", n - 1);
+  assert_true(n > 100);
+}
+
 static void new_directory(void) {
   make_directory(dir, sizeof dir);
   assert_true(snprintf(path, sizeof path, "%s/holdfast.db", dir) > 0);
@@ -438,6 +585,7 @@ static void crash__owners_of_one_process_are_separate(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(crash__at_every_boundary_nothing_is_lost_or_done_twice),
+      cmocka_unit_test(crash__at_every_boundary_a_task_is_followed_once_or_told_to_be_lost),
       cmocka_unit_test(crash__of_many_survivors_one_recovers_and_the_living_are_left_alone),
       cmocka_unit_test(crash__a_child_that_is_left_keeps_nobody_alive),
       cmocka_unit_test(crash__owners_of_one_process_are_separate),
