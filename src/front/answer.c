@@ -20,6 +20,12 @@ bool hf_request_takes_sse(const struct hf_request *request) {
   return accept->sse || !request->head.value[HF_HEAD_ACCEPT].ptr;
 }
 
+bool hf_request_is_primed(const struct hf_request *request) {
+  const struct hf_client *client = request->session->client;
+  return request->session->era == HF_ERA_LEGACY && client &&
+         hf_version_parse(hf_client_version(client)) >= HF_VERSION_2025_11_25;
+}
+
 void hf_request_refuse(struct hf_request *request, int status, int code, const char *why) {
   struct hf_buf text;
   hf_buf_init(&text, HF_ERROR_TEXT_MAX * 8);

@@ -24,6 +24,7 @@ enum {
 
 #define EXPIRE_AGAIN HF_MS(1)
 
+#define RESUMABLE_AFTER HF_SECONDS(1)
 #define TICK_MAX HF_SECONDS(1)
 #define TICK_MIN HF_MS(5)
 #define IDLE_CONNECTION HF_SECONDS(75)
@@ -270,7 +271,27 @@ static bool expire_sessions(struct hf_front_http *front) {
   return false;
 }
 
-/* Answers that take long become streams, and streams get a comment, before a proxy cuts the silence. */
+/* Answers that take long become streams, before a proxy cuts the silence, and sooner where that makes the answer one
+ * that a client can come back for. */
+static void stream_what_takes_long(struct hf_front_http *front) {
+  struct hf_list *it;
+  struct hf_list *tmp;
+  hf_time half = front->settings->limits.sse_keepalive / 2;
+  HF_LIST_FOREACH (it, tmp, &front->pending) {
+    struct hf_request *request = HF_CONTAINER_OF(it, struct hf_request, pending);
+    hf_time waited = front->loop->now - request->since;
+    if (waited < hf_time_min(half, RESUMABLE_AFTER))
+      return;
+    if (waited < half && !hf_request_is_primed(request))
+      continue;
+    if (!hf_request_takes_sse(request) || hf_request_open_stream(request) < 0)
+      hf_list_remove(&request->pending);
+    else
+      hf_stream_keep_alive(request->stream);
+  }
+}
+
+/* Streams get a comment, likewise. */
 static void keep_alive(struct hf_front_http *front) {
   struct hf_list *it;
   struct hf_list *tmp;
@@ -283,21 +304,13 @@ static void keep_alive(struct hf_front_http *front) {
     if (request->stream && request->stream->reader == request)
       hf_stream_keep_alive(request->stream);
   }
-  HF_LIST_FOREACH (it, tmp, &front->pending) {
-    struct hf_request *request = HF_CONTAINER_OF(it, struct hf_request, pending);
-    if (request->since + half > front->loop->now)
-      return;
-    if (!hf_request_takes_sse(request) || hf_request_open_stream(request) < 0)
-      hf_list_remove(&request->pending);
-    else
-      hf_stream_keep_alive(request->stream);
-  }
 }
 
 static void on_tick(struct hf_timer *timer) {
   struct hf_front_http *front = HF_CONTAINER_OF(timer, struct hf_front_http, tick);
   cut_late(front, &front->reading);
   cut_late(front, &front->idle);
+  stream_what_takes_long(front);
   keep_alive(front);
   bool expired = expire_sessions(front);
   if (expired && front->ended >= TRIM_AFTER) {

@@ -158,6 +158,8 @@ void hf_sse_over(struct hf_request *request);
 void hf_request_refuse(struct hf_request *request, int status, int code, const char *why);
 void hf_request_answer_empty(struct hf_request *request, int status);
 int hf_request_open_stream(struct hf_request *request);
+/* Its client takes an event with an id and no data, by which it can resume before anything else came. */
+bool hf_request_is_primed(const struct hf_request *request);
 void hf_request_read_stream(struct hf_request *request, struct hf_stream *stream, uint64_t after);
 
 /* The gateway has let go of it, because its session ended. */

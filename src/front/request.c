@@ -482,25 +482,39 @@ static void complete_post(struct hf_request *request) {
   hf_message_deinit(&message);
 }
 
-/* Reads on where the client left off, if its event id names a stream of this session; otherwise a stream of its own. */
+/* The stream of an event id, to be read from behind it. Returns NULL once the request is refused. */
+static struct hf_stream *resume(struct hf_request *request, struct hf_session *session, struct hf_str last,
+                                uint64_t *ret_after) {
+  struct hf_stream_id id;
+  const char *why = NULL;
+  struct hf_stream *stream = NULL;
+  if (hf_stream_id_parse(last, &id) < 0)
+    why = "Last-Event-ID was never sent by this server";
+  else if (id.tag != session->tag)
+    why = "Last-Event-ID is of another session";
+  else if (!(stream = hf_session_stream(session, id.number)) && id.number < session->next_stream)
+    why = "what followed this Last-Event-ID is no longer kept: go on without one";
+  else if (!stream || id.seq == 0 || id.seq > stream->last_seq)
+    why = "Last-Event-ID was never sent in this session";
+  *ret_after = why ? 0 : id.seq;
+  if (!why)
+    return stream;
+  hf_request_refuse(request, 400, HF_RPC_INVALID_REQUEST, why);
+  return NULL;
+}
+
+/* Without an id a client goes on where the stream that it no longer reads was left: nothing is told twice, and streams
+ * that break do not pile up. */
 static struct hf_stream *choose_stream(struct hf_request *request, struct hf_session *session, uint64_t *ret_after) {
   const struct hf_limits *limits = &request->settings->limits;
   struct hf_str last = request->head.value[HF_HEAD_LAST_EVENT_ID];
-  struct hf_stream_id id;
-  if (last.len > 0) {
-    if (hf_stream_id_parse(last, &id) < 0) {
-      hf_request_refuse(request, 400, HF_RPC_INVALID_REQUEST, "Last-Event-ID was never sent by this server");
-      return NULL;
-    }
-    struct hf_stream *stream = id.tag == session->tag ? hf_session_stream(session, id.number) : NULL;
-    if (stream) {
-      *ret_after = id.seq;
-      return stream;
-    }
-  }
-  struct hf_stream *stream = hf_session_standalone(session);
-  if (stream && !stream->opened)
+  if (last.len > 0)
+    return resume(request, session, last, ret_after);
+  struct hf_stream *stream = hf_session_unread(session);
+  if (stream) {
+    *ret_after = hf_stream_written(stream);
     return stream;
+  }
   if (hf_session_readers(session) >= HF_SESSION_GET_STREAMS) {
     hf_request_refuse(request, 409, HF_RPC_INVALID_REQUEST, "too many streams are open in this session");
     return NULL;

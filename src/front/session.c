@@ -193,35 +193,52 @@ void hf_session_drop_stream(struct hf_stream *stream) {
   hf_free(stream);
 }
 
-/* A stream may go when nobody reads it and, for an answer, nothing more will be written to it. */
-static void drop_surplus(struct hf_session *session, bool standalone, size_t keep) {
-  size_t surplus = 0;
-  struct hf_list *it;
-  struct hf_list *tmp;
-  HF_LIST_FOREACH (it, tmp, &session->streams) {
+/* Streams that are kept for a client that comes back. What is still to be written to them goes on being so. */
+struct kept {
+  bool standalone;
+  bool read; /* all of it was written to some reader */
+  size_t count;
+  size_t bytes;
+};
+
+static bool is_kept_as(const struct hf_stream *stream, const struct kept *kept) {
+  return !stream->reader && stream->standalone == kept->standalone && (kept->standalone || stream->ended) &&
+         hf_stream_drained(stream) == kept->read;
+}
+
+static void drop_surplus(struct hf_session *session, const struct kept *kept) {
+  size_t count = 0;
+  size_t bytes = 0;
+  for (struct hf_list *it = session->streams.prev; it != &session->streams;) {
     struct hf_stream *stream = stream_of(it);
-    if (!stream->reader && stream->standalone == standalone && (standalone || stream->ended))
-      surplus++;
-  }
-  HF_LIST_FOREACH (it, tmp, &session->streams) {
-    struct hf_stream *stream = stream_of(it);
-    if (surplus <= keep)
-      return;
-    if (!stream->reader && stream->standalone == standalone && (standalone || stream->ended)) {
+    it = it->prev;
+    if (!is_kept_as(stream, kept))
+      continue;
+    count++;
+    bytes += stream->kept;
+    if (count >= kept->count || bytes > kept->bytes)
       hf_session_drop_stream(stream);
-      surplus--;
-    }
   }
 }
 
+static unsigned retry_of(const struct hf_session *session) {
+  return session->era == HF_ERA_LEGACY ? HF_SESSION_RETRY_MS + session->tag % HF_SESSION_RETRY_MS : 0;
+}
+
 struct hf_stream *hf_session_add_stream(struct hf_session *session, bool standalone, size_t replay, size_t backlog) {
-  drop_surplus(session, standalone, (standalone ? HF_SESSION_GET_STREAMS : HF_SESSION_ENDED_STREAMS) - 1);
+  if (standalone) {
+    drop_surplus(session, &(struct kept){true, false, HF_SESSION_GET_STREAMS, SIZE_MAX});
+  } else {
+    drop_surplus(session, &(struct kept){false, true, HF_SESSION_READ_STREAMS, SIZE_MAX});
+    drop_surplus(session, &(struct kept){false, false, HF_SESSION_UNREAD_STREAMS, replay * HF_SESSION_UNREAD_SHARE});
+  }
   struct hf_stream *stream = hf_malloc(sizeof(*stream));
   if (!stream)
     return NULL;
   hf_stream_init(stream, &(struct hf_stream_options){.tag = session->tag,
                                                      .number = session->next_stream++,
                                                      .ids = session->era == HF_ERA_LEGACY && !session->sse,
+                                                     .retry_ms = retry_of(session),
                                                      .replay = replay,
                                                      .backlog = backlog});
   stream->standalone = standalone;
@@ -237,16 +254,27 @@ size_t hf_session_readers(const struct hf_session *session) {
   return count;
 }
 
-struct hf_stream *hf_session_standalone(const struct hf_session *session) {
-  struct hf_stream *unread = NULL;
+static bool is_standalone(const struct hf_stream *stream, bool read) {
+  return stream->standalone && !stream->ended && (stream->reader != NULL) == read;
+}
+
+struct hf_stream *hf_session_unread(const struct hf_session *session) {
+  struct hf_stream *newest = NULL;
   for (struct hf_list *it = session->streams.prev; it != &session->streams; it = it->prev) {
     struct hf_stream *stream = stream_of(it);
-    if (!stream->standalone || stream->ended)
+    if (!is_standalone(stream, false))
       continue;
-    if (stream->reader)
+    if (stream->next)
       return stream;
-    if (!unread)
-      unread = stream;
+    if (!newest)
+      newest = stream;
   }
-  return unread;
+  return newest;
+}
+
+struct hf_stream *hf_session_standalone(const struct hf_session *session) {
+  for (struct hf_list *it = session->streams.prev; it != &session->streams; it = it->prev)
+    if (is_standalone(stream_of(it), true))
+      return stream_of(it);
+  return hf_session_unread(session);
 }

@@ -13,7 +13,14 @@
 #include "front/stream.h"
 #include "gateway/client.h"
 
-enum { HF_SESSION_ID_LEN = 32, HF_SESSION_ENDED_STREAMS = 4, HF_SESSION_GET_STREAMS = 4 };
+enum {
+  HF_SESSION_ID_LEN = 32,
+  HF_SESSION_GET_STREAMS = 4,
+  HF_SESSION_READ_STREAMS = 4,     /* answers that were written whole, and may have got lost on the way all the same */
+  HF_SESSION_UNREAD_STREAMS = 256, /* answers that were not, */
+  HF_SESSION_UNREAD_SHARE = 4,     /* which together take so many times what one stream may keep */
+  HF_SESSION_RETRY_MS = 1000,      /* and up to as much again, so that not all come back at once */
+};
 
 /* Who opened sessions, by name, so that a reload of the settings changes nothing for them. */
 struct hf_owner {
@@ -84,8 +91,8 @@ void hf_session_free(struct hf_session *session);
 /* Its stream of that number, or NULL. */
 struct hf_stream *hf_session_stream(const struct hf_session *session, uint32_t number);
 
-/* Adds a stream. Unread streams beyond what a session may keep go, the oldest first. Returns owned by the session, or
- * NULL when out of memory. */
+/* Adds a stream. Streams that nobody reads, beyond what a session may keep, go, the oldest first. Returns owned by the
+ * session, or NULL when out of memory. */
 struct hf_stream *hf_session_add_stream(struct hf_session *session, bool standalone, size_t replay, size_t backlog);
 
 void hf_session_drop_stream(struct hf_stream *stream);
@@ -93,7 +100,10 @@ void hf_session_drop_stream(struct hf_stream *stream);
 /* How many standalone streams are being read. */
 size_t hf_session_readers(const struct hf_session *session);
 
-/* The stream for what belongs to no request: the newest that is read, else the newest unread one, else NULL. */
+/* The standalone stream that nobody reads: one on which something waits, else the newest; or NULL. */
+struct hf_stream *hf_session_unread(const struct hf_session *session);
+
+/* The stream for what belongs to no request: the newest that is read, else the unread one, else NULL. */
 struct hf_stream *hf_session_standalone(const struct hf_session *session);
 
 #endif

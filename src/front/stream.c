@@ -194,8 +194,11 @@ void hf_stream_end(struct hf_stream *stream) {
 void hf_stream_attach(struct hf_stream *stream, uint64_t after, void (*wake)(void *reader), void *reader) {
   stream->wake = wake;
   stream->reader = reader;
-  stream->opened = true;
   cursor_reset(stream);
+  if (stream->options.retry_ms) {
+    int len = snprintf(stream->retry, sizeof(stream->retry), "retry: %u\n\n", stream->options.retry_ms);
+    stream->text = (struct hf_str){stream->retry, (size_t)len};
+  }
   stream->waiting = 0;
   stream->next = NULL;
   for (struct hf_list *it = stream->events.prev; it != &stream->events; it = it->prev) {
@@ -205,6 +208,10 @@ void hf_stream_attach(struct hf_stream *stream, uint64_t after, void (*wake)(voi
     stream->next = event;
     stream->waiting += event->len;
   }
+}
+
+uint64_t hf_stream_written(const struct hf_stream *stream) {
+  return stream->next ? stream->next->seq - 1 : stream->last_seq;
 }
 
 void hf_stream_detach(struct hf_stream *stream) {

@@ -12,16 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HF_STREAM_ID_MAX = 64 };
+enum { HF_STREAM_ID_MAX = 64, HF_STREAM_RETRY_MAX = 32 };
 
 struct hf_stream_event;
 
 struct hf_stream_options {
-  uint32_t tag;    /* of the session: an id from another session is recognised */
-  uint32_t number; /* of the stream in its session */
-  bool ids;        /* resumable: events carry ids and are kept */
-  size_t replay;   /* bytes kept, also of what waits while nobody reads */
-  size_t backlog;  /* bytes that may wait for a reader behind the event being written */
+  uint32_t tag;      /* of the session: an id from another session is recognised */
+  uint32_t number;   /* of the stream in its session */
+  bool ids;          /* resumable: events carry ids and are kept */
+  unsigned retry_ms; /* when a reader whose stream breaks is to come back; 0: it is not told */
+  size_t replay;     /* bytes kept, also of what waits while nobody reads */
+  size_t backlog;    /* bytes that may wait for a reader behind the event being written */
 };
 
 struct hf_stream {
@@ -35,12 +36,12 @@ struct hf_stream {
   uint64_t dropped;           /* events that were thrown away unread */
   bool ended;                 /* nothing is added any more */
   bool standalone;            /* a GET stream, as against the answer to a POST */
-  bool opened;                /* somebody has read it */
   void (*wake)(void *reader); /* there is something to read; may come from inside any call but read */
   void *reader;               /* NULL while nobody reads */
   struct hf_pieces fallback;  /* takes the place of a final event too large to keep */
 
-  struct hf_str text; /* the cursor in `next`: literal bytes to write before going on */
+  char retry[HF_STREAM_RETRY_MAX]; /* what says so */
+  struct hf_str text;              /* the cursor in `next`: literal bytes to write before going on */
   size_t piece;
   size_t offset;
   int part;
@@ -80,6 +81,9 @@ void hf_stream_end(struct hf_stream *stream);
 /* Somebody reads from now on, beginning behind the event `after` (0: all that is kept). The reader before is told by
  * nobody: the caller has detached it. */
 void hf_stream_attach(struct hf_stream *stream, uint64_t after, void (*wake)(void *reader), void *reader);
+
+/* The last event that was wholly written to some reader; 0: none. */
+uint64_t hf_stream_written(const struct hf_stream *stream);
 
 /* Nobody reads: an event written in part counts as not written. */
 void hf_stream_detach(struct hf_stream *stream);

@@ -259,6 +259,14 @@ static void front_http__broken_stream_is_resumed_where_it_broke(void **state) {
   }
 }
 
+static void refuse_resumption(struct fixture *fx, const char *extra, const char *why) {
+  int fd = open_get(fx, extra);
+  const char *text = fixture_read(fx, fd, NULL);
+  assert_has(text, "HTTP/1.1 400");
+  assert_has(text, why);
+  (void)close(fd);
+}
+
 static void front_http__foreign_event_ids_are_answered_cleanly(void **state) {
   struct fixture *fx = *state;
   char other[128];
@@ -269,25 +277,96 @@ static void front_http__foreign_event_ids_are_answered_cleanly(void **state) {
   char id[80];
   event_id(fixture_read(fx, fd, "1}\n\n"), id);
   (void)close(fd);
-  id[strlen(id) - 1] = '0'; /* before the secret */
   char session[128];
   (void)snprintf(session, sizeof(session), "%s", session_header(fx, "2025-06-18"));
   char extra[6000];
   (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %s\r\n", session, id);
-  fd = open_get(fx, extra);
+  refuse_resumption(fx, extra, "of another session");
+  (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %.9s9-1\r\n", other, id);
+  refuse_resumption(fx, extra, "never sent in this session"); /* there is no such stream */
+  (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %.11s2\r\n", other, id);
+  refuse_resumption(fx, extra, "never sent in this session"); /* nor such an event, yet */
+  (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %.11s0\r\n", other, id);
+  refuse_resumption(fx, extra, "never sent in this session");
+  static const char *const malformed[] = {
+      "_", "-", "--", "1-2", "1-2-", "00000000-0-1-2", "G-0-1", "\xc3\xa4", "-1-2-3", "00000000-0-11111111111111111"};
+  for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+    (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %s\r\n", session, malformed[i]);
+    refuse_resumption(fx, extra, "never sent by this server");
+  }
+  fd = open_get(fx, session);
   assert_has(fixture_read(fx, fd, "\r\n\r\n"), "HTTP/1.1 200");
   fixture_notify(fx, "{\"mine\":1}");
   const char *text = fixture_read(fx, fd, "1}\n\n");
   assert_has(text, "{\"mine\":1}");
   assert_null(strstr(text, "secret"));
   (void)close(fd);
-  static const char *const malformed[] = {
-      "_", "-", "--", "1-2", "1-2-", "00000000-0-1-2", "G-0-1", "\xc3\xa4", "-1-2-3", "00000000-0-11111111111111111"};
-  for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
-    (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %s\r\n", session, malformed[i]);
-    fd = open_get(fx, extra);
-    assert_has(fixture_read(fx, fd, NULL), "HTTP/1.1 400");
+}
+
+/* Without an event id a client goes on where its stream was left, however often that breaks. */
+static void front_http__a_broken_stream_goes_on_without_an_id(void **state) {
+  struct fixture *fx = *state;
+  char session[128];
+  (void)snprintf(session, sizeof(session), "%s", session_header(fx, "2025-06-18"));
+  for (size_t i = 0; i < 100; i++) {
+    int fd = open_get(fx, session);
+    assert_has(fixture_read(fx, fd, "\n\n"), "retry: 1");
+    if (i == 0) {
+      fixture_notify(fx, "{\"seen\":1}");
+      assert_has(fixture_read(fx, fd, "1}\n\n"), "-0-1\nevent: message\ndata: {\"seen\":1}\n\n");
+    }
     (void)close(fd);
+    for (struct hf_front_http_stats stats = {.streams = 1}; stats.streams > 0;) {
+      fixture_turn(fx);
+      hf_front_http_stats(fx->front, &stats);
+    }
+  }
+  fixture_notify(fx, "{\"away\":1}");
+  int fd = open_get(fx, session);
+  const char *text = fixture_read(fx, fd, "1}\n\n");
+  assert_has(text, "-0-2\nevent: message\ndata: {\"away\":1}\n\n");
+  assert_null(strstr(text, "seen"));
+  (void)close(fd);
+}
+
+/* All answers that came while their client was away are there when it comes back, not only the newest few. */
+static void front_http__many_streams_that_broke_at_once_are_all_resumed(void **state) {
+  enum { CALLS = 20 };
+  struct fixture *fx = *state;
+  char session[128];
+  char id[CALLS][80];
+  int fd[CALLS];
+  (void)snprintf(session, sizeof(session), "%s", session_header(fx, "2025-11-25"));
+  for (size_t i = 0; i < CALLS; i++) {
+    fd[i] = open_post(fx, session, LATER);
+    fixture_wait(fx, &fx->open_count, i + 1);
+    fixture_message(fx, i, "{\"progress\":1}");
+    event_id(fixture_read(fx, fd[i], "1}\n\n"), id[i]);
+    (void)close(fd[i]);
+    for (struct hf_front_http_stats stats = {.streams = 1}; stats.streams > 0;) {
+      fixture_turn(fx);
+      hf_front_http_stats(fx->front, &stats);
+    }
+  }
+  for (size_t i = CALLS; i > 0; i--) {
+    char answer[40];
+    (void)snprintf(answer, sizeof(answer), "{\"answer\":%zu}", i - 1);
+    fixture_finish(fx, i - 1, answer);
+  }
+  int other = open_post(fx, session, LATER);
+  fixture_wait(fx, &fx->open_count, 1);
+  fixture_message(fx, 0, "{\"progress\":1}");
+  fixture_finish(fx, 0, "{\"done\":1}");
+  assert_has(fixture_read(fx, other, "0\r\n\r\n"), "{\"done\":1}");
+  (void)close(other);
+  for (size_t i = 0; i < CALLS; i++) {
+    char extra[512];
+    char answer[40];
+    (void)snprintf(extra, sizeof(extra), "%sLast-Event-ID: %s\r\n", session, id[i]);
+    (void)snprintf(answer, sizeof(answer), "data: {\"answer\":%zu}\n\n", i);
+    int again = open_get(fx, extra);
+    assert_has(fixture_read(fx, again, "0\r\n\r\n"), answer);
+    (void)close(again);
   }
 }
 
@@ -520,6 +599,8 @@ int main(void) {
       WITH_FRONT(front_http__client_that_takes_events_only_gets_events),
       WITH_FRONT(front_http__broken_stream_is_resumed_where_it_broke),
       WITH_FRONT(front_http__foreign_event_ids_are_answered_cleanly),
+      WITH_FRONT(front_http__a_broken_stream_goes_on_without_an_id),
+      WITH_FRONT(front_http__many_streams_that_broke_at_once_are_all_resumed),
       WITH_FRONT(front_http__notice_waits_for_the_stream),
       WITH_FRONT(front_http__deleting_a_session_answers_its_calls),
       WITH_FRONT(front_http__legacy_disconnect_cancels_nothing),

@@ -316,6 +316,58 @@ static void session__forgets_only_streams_that_nobody_needs(void **state) {
   hf_sessions_deinit(&sessions);
 }
 
+static void add_answer(struct hf_session *session, size_t replay, const char *text) {
+  struct hf_stream *stream = hf_session_add_stream(session, false, replay, 4096);
+  assert_non_null(stream);
+  assert_int_equal(finish(stream, text, NULL), 0);
+}
+
+/* Answers that nobody has fetched yet are bounded in number and, together, in bytes. */
+static void session__keeps_so_many_answers_that_were_not_read(void **state) {
+  (void)state;
+  struct hf_sessions sessions;
+  struct hf_session *session;
+  hf_sessions_init(&sessions, 8, 8);
+  assert_int_equal(hf_sessions_open(&sessions, HF_STR("a"), HF_STR("x"), 1, &session), 0);
+  for (int i = 0; i < 300; i++)
+    add_answer(session, 1 << 20, "{}");
+  assert_null(hf_session_stream(session, 300 - HF_SESSION_UNREAD_STREAMS - 1));
+  assert_non_null(hf_session_stream(session, 300 - HF_SESSION_UNREAD_STREAMS));
+  char text[3000];
+  memset(text, 'x', sizeof(text) - 1);
+  text[sizeof(text) - 1] = '\0';
+  for (int i = 0; i < 20; i++)
+    add_answer(session, 4096, text);
+  size_t count = 0;
+  size_t bytes = 0;
+  for (struct hf_list *it = session->streams.next; it != &session->streams; it = it->next) {
+    count++;
+    bytes += HF_CONTAINER_OF(it, struct hf_stream, link)->kept;
+  }
+  assert_true(bytes > 3 * 4096 && bytes <= (HF_SESSION_UNREAD_SHARE + 1) * 4096);
+  assert_true(count >= 4 && count <= 6);
+  hf_sessions_remove(&sessions, session);
+  hf_session_free(session);
+  hf_sessions_deinit(&sessions);
+}
+
+static void stream__says_when_to_come_back_each_time_it_is_read(void **state) {
+  (void)state;
+  struct hf_stream stream;
+  int wakes = 0;
+  hf_stream_init(&stream, &(struct hf_stream_options){.ids = true, .retry_ms = 1234, .replay = 4096, .backlog = 4096});
+  hf_stream_attach(&stream, 0, on_wake, &wakes);
+  assert_string_equal(drain(&stream, 3), "retry: 1234\n\n");
+  assert_int_equal(push(&stream, "{}"), 0);
+  assert_int_equal(hf_stream_written(&stream), 0);
+  assert_string_equal(drain(&stream, 3), "id: 00000000-0-1\nevent: message\ndata: {}\n\n");
+  assert_int_equal(hf_stream_written(&stream), 1);
+  hf_stream_detach(&stream);
+  hf_stream_attach(&stream, 1, on_wake, &wakes);
+  assert_string_equal(drain(&stream, 100), "retry: 1234\n\n");
+  hf_stream_deinit(&stream);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stream__line_breaks_become_data_lines_however_it_is_read),
@@ -330,6 +382,8 @@ int main(void) {
       cmocka_unit_test(session__stateless_clients_are_told_apart),
       cmocka_unit_test(session__expires_in_the_order_of_use),
       cmocka_unit_test(session__survives_want_of_memory),
+      cmocka_unit_test(session__keeps_so_many_answers_that_were_not_read),
+      cmocka_unit_test(stream__says_when_to_come_back_each_time_it_is_read),
       cmocka_unit_test(session__forgets_only_streams_that_nobody_needs),
   };
   return cmocka_run_group_tests_name("front_stream", tests, NULL, NULL);
