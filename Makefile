@@ -6,7 +6,7 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-SOAK_SECONDS ?= 1800
+SOAK_SECONDS ?= 600
 MUTANTS ?= 0
 SEED ?= 1
 
@@ -93,7 +93,7 @@ bench-reliability: ## chains of calls to servers that fail, directly and through
 	@ninja -C $(BUILD) -j $(JOBS) tests/bench/reliability
 	@tests/bench/reliability/run $(BUILD)
 
-soak: ## mixed load with dying children and upstreams for SOAK_SECONDS (1800)
+soak: ## mixed load with dying children, servers and streams for SOAK_SECONDS (600)
 	@tools/setup build test
 	@$(MAKE) --no-print-directory all
 	@tests/bench/soak $(BUILD) $(SOAK_SECONDS)

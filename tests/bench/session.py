@@ -35,9 +35,9 @@ class Session:
             raise RuntimeError(f"{method} was answered {answer}")
         return headers, answer["result"]
 
-    def open(self):
+    def open(self, capabilities=None):
         client = {"name": "bench", "version": "1"}
-        params = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client}
+        params = {"protocolVersion": VERSION, "capabilities": capabilities or {}, "clientInfo": client}
         headers, _ = self.request("initialize", params)
         self.id = headers.get("Mcp-Session-Id")
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
