@@ -142,6 +142,11 @@ static const struct hf_option options[] = {
      .max = "1m", .help = "how long a list waits for a slow server"},
     {LIMIT(list_ttl), .path = "limits.listTtl", .type = HF_OPTION_DURATION, .value = SAME("5m"), .min = "1s",
      .max = "1d", .help = "how long a list is fresh when the server cannot announce changes"},
+    {LIMIT(list_ttl_min), .path = "limits.listTtlMin", .type = HF_OPTION_DURATION, .value = SAME("0"), .min = "0",
+     .max = "1d", .help = "what a server's ttlMs for a list counts as at least: a list that is stale at once is asked "
+                          "for each time"},
+    {LIMIT(list_ttl_max), .path = "limits.listTtlMax", .type = HF_OPTION_DURATION, .value = SAME("1d"), .min = "0",
+     .max = "1d", .help = "and at most"},
     {LIMIT(drain), .path = "limits.drain", .type = HF_OPTION_DURATION, .value = SAME("30s"), .min = "0", .max = "1h",
      .help = "how long SIGTERM waits for calls in flight"},
     {LIMIT(argument_bytes), .path = "limits.arguments", .type = HF_OPTION_SIZE, .value = SAME("4MiB"), .min = "1KiB",

@@ -92,6 +92,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
     return NULL;
   }
   hf_list_init(&exchange->waiting);
+  hf_list_init(&exchange->subscriptions);
   hf_list_init(&exchange->follower);
   for (size_t i = 0; i < HF_LIVE_MAX; i++) {
     hf_list_init(&exchange->live[i].at_instance);
@@ -125,8 +126,9 @@ static void detach(struct hf_exchange *exchange) {
   if (exchange->stage == HF_STAGE_DONE)
     return;
   struct hf_gateway *gateway = exchange->client->gateway;
-  if (exchange->stage == HF_STAGE_LISTENING)
-    hf_subscription_forget_listen(exchange);
+  if (exchange->request.method == HF_METHOD_SUBSCRIPTIONS_LISTEN ||
+      exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE)
+    hf_subscription_forget_request(exchange);
   hf_question_void(exchange, NULL);
   exchange->stage = HF_STAGE_DONE;
   hf_held_left(exchange);

@@ -40,6 +40,7 @@ struct hf_target_tool {
   struct hf_settings *config;   /* a reference: what `policy` and the like point into */
   struct hf_provider_tool *breaker;
   struct hf_str name; /* the server's own, or absent if it is not a matter of a name */
+  struct hf_str uri;  /* likewise of a resource, where its client says another; else absent */
   bool listed;        /* the name is one of the catalog, not of the caller's making */
   bool configured;    /* its safety is the configuration's word, not an annotation's */
   enum hf_safety safety;
@@ -152,7 +153,10 @@ struct hf_exchange {
   bool is_check;          /* a status check of another call: neither cached, joined, degraded nor written down */
 
   /* LISTENING: what was asked for. */
-  unsigned listens; /* bit per enum hf_list_kind */
+  unsigned listens;       /* bit per enum hf_list_kind */
+  unsigned listen_missed; /* of these, what was not told because it was not acknowledged yet */
+  struct hf_list subscriptions;
+  unsigned subscription_count;
 };
 
 /* Whose call it is; "" for nobody in particular. */

@@ -1,8 +1,8 @@
 #include "gateway/gateway.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/listen.h"
 #include "gateway/catalog/route.h"
-#include "gateway/catalog/subscription.h"
 #include "gateway/exchange.h"
 #include "gateway/question/page.h"
 #include "gateway/session.h"
@@ -144,7 +144,8 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_list_init(&gateway->servers);
   hf_list_init(&gateway->clients);
   hf_list_init(&gateway->waiting);
-  hf_list_init(&gateway->subscriptions);
+  hf_list_init(&gateway->elicitations);
+  hf_links_init(&gateway->links);
   hf_list_init(&gateway->held);
   hf_list_init(&gateway->pages);
   hf_list_init(&gateway->ending);
@@ -208,6 +209,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_route_forget_schemas(gateway);
   hf_map_deinit(&gateway->route_schemas);
   hf_map_deinit(&gateway->by_name);
+  hf_links_deinit(&gateway->links);
   hf_traces_deinit(&gateway->traces);
   hf_spare_deinit(&gateway->spare_exchanges);
   hf_cache_deinit(&gateway->cache);
@@ -310,8 +312,8 @@ static void mark_changed(struct hf_gateway *gateway, const struct hf_instance *i
   hf_job_defer(gateway->loop, &gateway->announce);
 }
 
-void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, enum hf_list_kind kind) {
-  mark_changed(gateway, instance, 1U << kind);
+void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, unsigned kinds) {
+  mark_changed(gateway, instance, kinds);
 }
 
 static void announce_changes(struct hf_job *job) {
@@ -327,7 +329,7 @@ static void announce_changes(struct hf_job *job) {
       changed &= ~(1U << HF_LIST_TEMPLATES);
     for (int kind = 0; kind < HF_LIST_COUNT; kind++)
       if (changed & 1U << kind)
-        hf_subscription_announce(client, (enum hf_list_kind)kind);
+        hf_listen_announce(client, (enum hf_list_kind)kind);
   }
 }
 
@@ -419,6 +421,7 @@ int hf_gateway_reload(struct hf_gateway *gateway, struct hf_settings *settings, 
   hf_route_forget_schemas(gateway);
   hf_gateway_start(gateway);
   hf_route_check(gateway);
+  hf_verbosity_recount(gateway);
   mark_changed(gateway, NULL, (1U << HF_LIST_COUNT) - 1);
   hf_gateway_wake(gateway);
   return 0;
@@ -434,7 +437,7 @@ void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void 
     HF_LIST_FOREACH (it, tmp, &client->exchanges) {
       struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
       if (exchange->stage == HF_STAGE_LISTENING)
-        hf_subscription_end_listen(exchange);
+        hf_listen_end(exchange);
     }
   }
   hf_time wait = gateway->calls ? gateway->settings->limits.drain : 0;

@@ -9,6 +9,8 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/spare.h"
+#include "gateway/catalog/link.h"
+#include "gateway/catalog/verbosity.h"
 #include "gateway/client.h"
 #include "gateway/correct/correction.h"
 #include "gateway/instance.h"
@@ -39,6 +41,7 @@ struct hf_server {
   const struct hf_server_settings *settings; /* in `config` */
   struct hf_instance *shared;                /* NULL if every client has its own, or it is disabled */
   struct hf_list own;                        /* the clients' own instances */
+  struct hf_verbosity verbosity;             /* of those clients that see it alone */
 };
 
 struct hf_gateway {
@@ -71,11 +74,14 @@ struct hf_gateway {
   size_t held_count;
   struct hf_list pages; /* states about pages that were given out */
   size_t page_count;
-  hf_time next_complaint; /* about a store that fails */
-  struct hf_list waiting; /* exchanges that wait for servers or lists */
-  struct hf_job wake;     /* looks through them */
-  struct hf_job announce; /* tells clients what has changed */
-  struct hf_list subscriptions;
+  hf_time next_complaint;        /* about a store that fails */
+  struct hf_list waiting;        /* exchanges that wait for servers or lists */
+  struct hf_job wake;            /* looks through them */
+  struct hf_job announce;        /* tells clients what has changed */
+  struct hf_verbosity verbosity; /* of those clients that see all servers */
+  struct hf_links links;         /* that results have given */
+  struct hf_list elicitations;   /* pages that clients were asked to open */
+  size_t elicitation_count;
   struct hf_list ending; /* instances that nobody refers to any more and that are stopping */
   struct hf_metrics metrics;
   struct hf_tally tally;
@@ -155,8 +161,8 @@ struct hf_instance *hf_server_instance(struct hf_server *server, struct hf_clien
 /* Something that waiting exchanges may wait for has happened. */
 void hf_gateway_wake(struct hf_gateway *gateway);
 
-/* A list of this instance has changed for those who have seen it. */
-void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, enum hf_list_kind kind);
+/* Lists of this instance have changed for those who have seen them; `kinds` has a bit per enum hf_list_kind. */
+void hf_gateway_list_changed(struct hf_gateway *gateway, struct hf_instance *instance, unsigned kinds);
 
 /* An upstream has stopped, whatever the reason: the last one of a drain ends the drain. */
 void hf_gateway_upstream_ended(struct hf_gateway *gateway);

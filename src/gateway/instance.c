@@ -4,22 +4,21 @@
 #include "gateway/catalog/catalog.h"
 #include "gateway/catalog/route.h"
 #include "gateway/catalog/subscription.h"
+#include "gateway/catalog/ttl.h"
+#include "gateway/catalog/verbosity.h"
 #include "gateway/exchange.h"
 #include "gateway/gateway.h"
 #include "gateway/live.h"
 #include "gateway/own_request.h"
 #include "gateway/pipeline.h"
+#include "gateway/question/elicitation.h"
 #include "gateway/question/question.h"
 #include "gateway/session.h"
 #include "gateway/task/follow.h"
-#include "mcp/log_level.h"
-
-#include <stdio.h>
 
 static void probe(struct hf_instance *instance);
 static void provider_due(struct hf_timer *timer);
 static void end_stopped(struct hf_job *job);
-static void renewal_due(struct hf_job *job);
 static void upstream_changed(void *owner, const struct hf_upstream_status *status);
 static void upstream_message(void *owner, const struct hf_message *message);
 
@@ -36,13 +35,15 @@ int hf_instance_new(struct hf_gateway *gateway, struct hf_settings *config, cons
   instance->opened_with = hf_settings_ref(config);
   instance->settings = settings;
   instance->refs = 1;
-  instance->log_level = -1;
+  instance->log_level = instance->log_request = -1;
+  hf_map_init(&instance->topics, HF_TOPICS_MAX);
   hf_list_init(&instance->link);
   hf_list_init(&instance->attempts);
   hf_job_init(&instance->end, end_stopped);
-  hf_job_init(&instance->renewal, renewal_due);
 
   int r = hf_timer_init(gateway->loop, &instance->provider_timer, provider_due);
+  int feed = hf_feed_init(&instance->feed, instance);
+  r = r ? r : feed;
   for (int kind = 0; kind < HF_LIST_COUNT; kind++) {
     int listing = hf_listing_init(&instance->lists[kind], instance, (enum hf_list_kind)kind);
     r = r ? r : listing;
@@ -75,9 +76,10 @@ void hf_instance_free(struct hf_instance *instance) {
   for (int kind = 0; kind < HF_LIST_COUNT; kind++)
     hf_listing_deinit(&instance->lists[kind]);
   hf_timer_deinit(instance->gateway->loop, &instance->provider_timer);
+  hf_feed_deinit(&instance->feed);
+  hf_map_deinit(&instance->topics);
   hf_provider_unref(instance->provider);
   hf_job_cancel(&instance->end);
-  hf_job_cancel(&instance->renewal);
   hf_list_remove(&instance->link);
   forget_hello(instance);
   hf_free(instance->reason);
@@ -116,10 +118,6 @@ static void end_stopped(struct hf_job *job) {
   hf_instance_free(HF_CONTAINER_OF(job, struct hf_instance, end));
 }
 
-static void renewal_due(struct hf_job *job) {
-  hf_subscription_renew(HF_CONTAINER_OF(job, struct hf_instance, renewal));
-}
-
 void hf_instance_retire(struct hf_instance *instance) {
   if (instance->client)
     instance->gateway->own_instances--;
@@ -127,7 +125,8 @@ void hf_instance_retire(struct hf_instance *instance) {
   instance->client = NULL;
   hf_list_remove(&instance->link);
   hf_subscription_forget_instance(instance);
-  hf_job_cancel(&instance->renewal);
+  hf_elicitation_forget_instance(instance);
+  hf_feed_stop(&instance->feed);
   hf_instance_unref(instance);
 }
 
@@ -211,11 +210,9 @@ static char *copy_raw(struct hf_str raw) {
   return raw.ptr ? hf_strndup(raw.ptr, raw.len) : NULL;
 }
 
-static void take_hello(struct hf_instance *instance, const struct hf_upstream_status *status) {
+/* The result of `initialize` or `server/discover`. */
+static void take_hello(struct hf_instance *instance, const struct hf_message *hello) {
   forget_hello(instance);
-  const struct hf_message *hello = status->hello;
-  instance->era = status->era;
-  instance->version = hf_version_text(hf_version_parse(status->version));
   instance->capabilities = hf_capabilities_read(hf_message_raw(hello, HF_FIELD_RESULT_CAPABILITIES));
   struct hf_str info = hf_message_raw(hello, HF_FIELD_RESULT_SERVER_INFO);
   instance->server_info = copy_raw(info.ptr ? info : hf_message_raw(hello, HF_FIELD_META_SERVER_INFO));
@@ -223,6 +220,11 @@ static void take_hello(struct hf_instance *instance, const struct hf_upstream_st
   if (hf_json_member(&hello->doc, hello->at[HF_FIELD_RESULT], HF_STR("instructions"), &node) == 0 &&
       hf_json_type(&hello->doc, node) == HF_JSON_STRING)
     instance->instructions = copy_raw(hf_json_span(&hello->doc, node));
+  int64_t ttl_ms;
+  const hf_time now = instance->gateway->loop->now;
+  instance->discovered_at = now;
+  instance->hello_expires = hf_ttl_read(hello, &ttl_ms) ? hf_time_add(now, HF_MS(ttl_ms)) : HF_TIME_NEVER;
+  instance->hello_is_public = hf_ttl_is_public(hello);
 }
 
 static const bool *kind_capability(const struct hf_instance *instance, enum hf_list_kind kind) {
@@ -239,10 +241,16 @@ static const bool *kind_capability(const struct hf_instance *instance, enum hf_l
   return &instance->capabilities.resources;
 }
 
+/* A server that is reached over HTTP may have no stream to announce anything by, or one that breaks. */
 bool hf_instance_announces(const struct hf_instance *instance, enum hf_list_kind kind) {
-  if (kind == HF_LIST_TOOLS)
-    return instance->capabilities.tools_changed;
-  return kind == HF_LIST_PROMPTS ? instance->capabilities.prompts_changed : instance->capabilities.resources_changed;
+  const struct hf_capabilities *can = &instance->capabilities;
+  if (instance->era == HF_ERA_MODERN)
+    return instance->feed.told & 1U << kind;
+  if (instance->settings->transport == HF_TRANSPORT_HTTP)
+    return false;
+  return kind == HF_LIST_TOOLS     ? can->tools_changed
+         : kind == HF_LIST_PROMPTS ? can->prompts_changed
+                                   : can->resources_changed;
 }
 
 static void load_lists(struct hf_instance *instance) {
@@ -254,27 +262,20 @@ static void load_lists(struct hf_instance *instance) {
   }
 }
 
-static void tell_level(struct hf_instance *instance) {
-  if (!instance->capabilities.logging || instance->era == HF_ERA_MODERN)
-    return;
-  char raw[32];
-  int n = snprintf(raw, sizeof raw, "\"%s\"", hf_log_level_name(instance->log_level));
-  hf_instance_tell(instance, HF_METHOD_LOGGING_SET_LEVEL, "level", (struct hf_str){raw, (size_t)n});
-}
-
-void hf_instance_set_level(struct hf_instance *instance, int level) {
-  if (!instance->client && instance->log_level >= 0 && instance->log_level <= level)
-    return;
-  instance->log_level = level;
-  tell_level(instance);
+/* Changes are listened for before the lists are asked for, so that none falls between. */
+static void begin_session(struct hf_instance *instance) {
+  hf_subscription_renew(instance);
+  if (instance->era == HF_ERA_MODERN)
+    hf_feed_start(&instance->feed);
+  load_lists(instance);
 }
 
 static void became_ready(struct hf_instance *instance, const struct hf_upstream_status *status) {
-  take_hello(instance, status);
-  load_lists(instance);
-  if (instance->log_level >= 0)
-    tell_level(instance);
-  hf_subscription_renew(instance);
+  instance->era = status->era;
+  instance->version = hf_version_text(hf_version_parse(status->version));
+  take_hello(instance, status->hello);
+  begin_session(instance);
+  hf_verbosity_renew(instance);
   hf_follow_back(instance);
   hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_UPSTREAM_READY});
 }
@@ -320,6 +321,9 @@ static void upstream_changed(void *owner, const struct hf_upstream_status *statu
   hf_gateway_wake(instance->gateway);
   if (!hf_instance_running(instance))
     hf_gateway_upstream_ended(instance->gateway);
+  if (instance->topics.len > 0 && (status->phase == HF_UPSTREAM_DOWN || status->phase == HF_UPSTREAM_IDLE) &&
+      !instance->retired && !instance->gateway->draining)
+    hf_instance_start(instance); /* whoever subscribed wants to hear of what happens */
 }
 
 static bool list_kind_of(enum hf_method changed, enum hf_list_kind *ret_kind) {
@@ -332,11 +336,6 @@ static bool list_kind_of(enum hf_method changed, enum hf_list_kind *ret_kind) {
   return false;
 }
 
-static void reload_list(struct hf_instance *instance, enum hf_list_kind kind) {
-  if (instance->lists[kind].state != HF_LISTING_ABSENT)
-    hf_listing_load(&instance->lists[kind]);
-}
-
 static void upstream_message(void *owner, const struct hf_message *message) {
   struct hf_instance *instance = owner;
   if (message->kind == HF_MESSAGE_REQUEST)
@@ -347,25 +346,53 @@ static void upstream_message(void *owner, const struct hf_message *message) {
     hf_instance_message(instance, message);
 }
 
+static void take_log(struct hf_instance *instance, const struct hf_message *message) {
+  if (!hf_live_log(instance, message) && instance->era != HF_ERA_MODERN)
+    hf_verbosity_deliver(instance, message);
+}
+
+/* What has no row concerns a request that is over, or that nobody makes here. */
+static const struct {
+  enum hf_method method;
+  void (*take)(struct hf_instance *instance, const struct hf_message *message);
+} takers[] = {
+    {HF_METHOD_RESOURCES_UPDATED, hf_subscription_updated},
+    {HF_METHOD_LOG_MESSAGE, take_log},
+    {HF_METHOD_ELICIT_COMPLETE, hf_elicitation_complete},
+    {HF_METHOD_UNKNOWN, hf_verbosity_deliver},
+};
+
 void hf_instance_message(struct hf_instance *instance, const struct hf_message *message) {
   enum hf_list_kind kind;
   if (list_kind_of(message->method, &kind)) {
-    reload_list(instance, kind);
+    hf_listing_notice(&instance->lists[kind]);
     if (kind == HF_LIST_RESOURCES)
-      reload_list(instance, HF_LIST_TEMPLATES);
-  } else if (!hf_follow_told(instance, message) &&
-             (message->method != HF_METHOD_LOG_MESSAGE || instance->era != HF_ERA_MODERN ||
-              !hf_live_log(instance, message))) {
-    hf_subscription_deliver(instance, message);
+      hf_listing_notice(&instance->lists[HF_LIST_TEMPLATES]);
+    return;
   }
+  if (hf_follow_told(instance, message))
+    return;
+  for (size_t i = 0; i < sizeof takers / sizeof takers[0]; i++)
+    if (takers[i].method == message->method)
+      takers[i].take(instance, message);
+}
+
+/* Resources and templates share one notice, so the first of them to be loaded waits for the other. */
+static bool awaits_sibling(const struct hf_instance *instance, enum hf_list_kind kind) {
+  return (kind == HF_LIST_RESOURCES && instance->lists[HF_LIST_TEMPLATES].loading) ||
+         (kind == HF_LIST_TEMPLATES && instance->lists[HF_LIST_RESOURCES].loading);
 }
 
 void hf_instance_listed(struct hf_instance *instance, enum hf_list_kind kind, bool changed) {
   hf_catalog_learn(instance, kind);
   if (kind == HF_LIST_TOOLS && changed)
     hf_route_check(instance->gateway);
-  if (changed && !instance->retired)
-    hf_gateway_list_changed(instance->gateway, instance, kind);
+  if (changed)
+    instance->changed |= 1U << kind;
+  if (instance->changed && !instance->retired && !awaits_sibling(instance, kind)) {
+    hf_gateway_list_changed(instance->gateway, instance, instance->changed);
+    instance->changed = 0;
+  }
   hf_gateway_wake(instance->gateway);
 }
 
@@ -375,7 +402,7 @@ void hf_instance_refresh(struct hf_instance *instance, enum hf_list_kind kind) {
     hf_instance_start(instance);
   else if (instance->phase == HF_UPSTREAM_READY && !listing->loading &&
            (listing->state == HF_LISTING_FAILED ||
-            (listing->state == HF_LISTING_KNOWN && listing->fresh_until <= instance->gateway->loop->now)))
+            (listing->state == HF_LISTING_KNOWN && hf_listing_fresh_until(listing) <= instance->gateway->loop->now)))
     hf_listing_load(listing);
 }
 
@@ -392,13 +419,18 @@ static void probe_done(void *ctx, const struct hf_evidence *evidence, const stru
   hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = response != NULL});
 }
 
-static void listen_message(void *ctx, const struct hf_message *message) {
-  upstream_message(ctx, message);
-}
-
-static void listen_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
-  (void)evidence, (void)response;
-  ((struct hf_instance *)ctx)->listen = NULL;
+static void discovered(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  struct hf_instance *instance = ctx;
+  (void)evidence;
+  instance->discover = NULL;
+  instance->discovered_at = instance->gateway->loop->now;
+  if (response && response->kind == HF_MESSAGE_RESULT) {
+    const struct hf_capabilities before = instance->capabilities;
+    take_hello(instance, response);
+    if (memcmp(&before, &instance->capabilities, sizeof before) != 0)
+      begin_session(instance);
+  }
+  hf_gateway_wake(instance->gateway);
 }
 
 static void told(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
@@ -409,8 +441,8 @@ static const struct hf_attempt_events told_events = {hf_own_request_sent, hf_own
                                                      told};
 static const struct hf_attempt_events probe_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
                                                       probe_done};
-static const struct hf_attempt_events listen_events = {hf_own_request_sent, hf_own_request_life, listen_message,
-                                                       listen_done};
+static const struct hf_attempt_events discover_events = {hf_own_request_sent, hf_own_request_life,
+                                                         hf_own_request_message, discovered};
 
 static int request_own(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw,
                        const struct hf_attempt_events *events, struct hf_attempt_ref **ret_ref) {
@@ -438,12 +470,11 @@ static void probe(struct hf_instance *instance) {
     hf_instance_step(instance, &(struct hf_provider_event){.kind = HF_PROVIDER_PROBE_DONE, .probe_ok = false});
 }
 
-void hf_instance_listen(struct hf_instance *instance, struct hf_str notifications) {
-  if (instance->phase != HF_UPSTREAM_READY || instance->era != HF_ERA_MODERN)
-    return;
-  if (instance->listen)
-    instance->upstream->ops->abort(instance->upstream, instance->listen, HF_STR("superseded"));
-  instance->listen = NULL;
-  (void)request_own(instance, HF_METHOD_SUBSCRIPTIONS_LISTEN, "notifications", notifications, &listen_events,
-                    &instance->listen); /* a server without it is refreshed by time */
+bool hf_instance_rediscover(struct hf_instance *instance, hf_time since) {
+  if (instance->discover)
+    return true;
+  if (instance->phase != HF_UPSTREAM_READY || instance->era != HF_ERA_MODERN || instance->discovered_at >= since ||
+      instance->hello_expires > instance->gateway->loop->now)
+    return false;
+  return request_own(instance, HF_METHOD_DISCOVER, NULL, HF_STR(""), &discover_events, &instance->discover) == 0;
 }

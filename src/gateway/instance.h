@@ -6,7 +6,9 @@
 #ifndef HF_GATEWAY_INSTANCE_H
 #define HF_GATEWAY_INSTANCE_H
 
+#include "base/map.h"
 #include "gateway/catalog/capabilities.h"
+#include "gateway/catalog/feed.h"
 #include "gateway/catalog/listing.h"
 #include "gateway/loop.h"
 #include "gateway/settings.h"
@@ -43,13 +45,20 @@ struct hf_instance {
 
   struct hf_provider *provider;
   struct hf_timer provider_timer;
-  struct hf_attempt_ref *probe;  /* a synthetic one, under way */
-  struct hf_attempt_ref *listen; /* subscriptions/listen at a modern upstream, under way */
-  struct hf_job renewal;         /* of it, since more is wanted */
+  struct hf_attempt_ref *probe;    /* a synthetic one, under way */
+  struct hf_attempt_ref *discover; /* server/discover, asked anew, under way */
+  hf_time discovered_at;           /* when it last ended, or when the hello came */
+  hf_time hello_expires;           /* by the server's own word; HF_TIME_NEVER: it said nothing */
+  bool hello_is_public;            /* likewise: it is the same for everybody */
 
   struct hf_listing lists[HF_LIST_COUNT];
-  struct hf_list attempts; /* struct hf_live: in flight here */
-  int log_level;           /* the one last asked for, or -1 */
+  struct hf_list attempts;   /* struct hf_live: in flight here */
+  struct hf_feed feed;       /* of a modern server */
+  struct hf_map topics;      /* what is subscribed to: subscription.c */
+  unsigned changed;          /* bit per enum hf_list_kind: clients are still to be told */
+  int log_level;             /* the one that the session was last asked for, or -1 */
+  int log_request;           /* the least that a modern request asked for, or -1 … */
+  hf_time log_request_until; /* … and how long that counts */
 };
 
 /* Opens one, IDLE. `client` NULL: shared. Returns 0 and owned with one reference, or an error of the factory. */
@@ -77,7 +86,7 @@ bool hf_instance_settled(const struct hf_instance *instance);
 /* Steps the provider and performs what comes of it. */
 void hf_instance_step(struct hf_instance *instance, const struct hf_provider_event *event);
 
-/* True if the server announces changes of this list. */
+/* True if nothing that the server announces of this list can be missed. */
 bool hf_instance_announces(const struct hf_instance *instance, enum hf_list_kind kind);
 
 /* A list was loaded, or could not be. */
@@ -95,11 +104,8 @@ void hf_instance_post(struct hf_instance *instance, struct hf_pieces *text);
 /* Sends a request of the gateway's own whose answer nobody waits for. */
 void hf_instance_tell(struct hf_instance *instance, enum hf_method method, const char *key, struct hf_str raw);
 
-/* Asks the server for log lines from this level on, if it is shared by those who asked for less: never for fewer. */
-void hf_instance_set_level(struct hf_instance *instance, int level);
-
-/* Opens the stream of change notices at a modern upstream, in place of the one before. `notifications` is the raw
- * filter. */
-void hf_instance_listen(struct hf_instance *instance, struct hf_str notifications);
+/* Asks a modern server anew what it can do, if what it said is stale and it was not asked since `since`. Returns true
+ * while its answer is waited for. */
+bool hf_instance_rediscover(struct hf_instance *instance, hf_time since);
 
 #endif

@@ -1,6 +1,7 @@
 #include "gateway/live.h"
 
 #include "gateway/catalog/catalog.h"
+#include "gateway/catalog/verbosity.h"
 #include "gateway/correct/advice.h"
 #include "gateway/pipeline.h"
 #include "gateway/question/question.h"
@@ -10,6 +11,7 @@
 #include "gateway/stage/flight.h"
 #include "gateway/stage/key_place.h"
 #include "gateway/task/follow.h"
+#include "mcp/log_level.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -71,21 +73,26 @@ static bool asked_for_log(const struct hf_exchange *exchange) {
   return exchange->era == HF_ERA_MODERN ? exchange->meta.log_level.ptr != NULL : exchange->client->log_level >= 0;
 }
 
+/* A modern server logs for a request that asked for it, and a legacy one for whatever it does: so of a shared legacy
+ * server the only call under way is meant, else the only one that asked. A legacy server's lines for legacy clients are
+ * nobody's in particular. */
 bool hf_live_log(struct hf_instance *instance, const struct hf_message *message) {
-  struct hf_exchange *asked = NULL;
+  const bool legacy = instance->era != HF_ERA_MODERN;
+  struct hf_exchange *meant = NULL;
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &instance->attempts) {
     struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_live, at_instance)->exchange;
-    if (exchange == asked || !asked_for_log(exchange))
+    const bool counts = (legacy && !instance->client) || asked_for_log(exchange);
+    if (exchange == meant || !counts)
       continue;
-    if (asked)
+    if (meant)
       return false;
-    asked = exchange;
+    meant = exchange;
   }
-  if (!asked || asked->era != HF_ERA_MODERN)
+  if (!meant || (legacy && (meant->era != HF_ERA_MODERN || !asked_for_log(meant))))
     return false;
-  hf_live_pass_on(asked, message);
-  return true;
+  hf_live_pass_on(meant, message);
+  return !legacy || instance->client;
 }
 
 static bool matches_transient(const struct hf_target_tool *target, const struct hf_message *response) {
@@ -227,6 +234,8 @@ static int send_request(struct hf_live *live, bool new_session, hf_time connect_
   struct hf_exchange *exchange = live->exchange;
   struct hf_instance *instance = live->target->instance;
   struct hf_str arguments;
+  if (exchange->era == HF_ERA_MODERN && instance->era != HF_ERA_MODERN)
+    hf_verbosity_request(instance, exchange->meta.log_level.ptr ? hf_log_level_index(exchange->meta.log_level) : -1);
   int r = make_arguments(exchange, live->target, &arguments);
   if (r < 0)
     return r;
@@ -243,7 +252,9 @@ static int send_request(struct hf_live *live, bool new_session, hf_time connect_
         .id = live->upstream_id,
         .method = exchange->request.method,
         .text = &text,
-        .name = live->target->name.ptr ? live->target->name : exchange->request.uri,
+        .name = live->target->name.ptr  ? live->target->name
+                : live->target->uri.ptr ? live->target->uri
+                                        : exchange->request.uri,
         .params = params,
         .param_count = (size_t)param_count,
         .new_session = new_session,

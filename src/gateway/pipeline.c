@@ -226,8 +226,8 @@ static bool lacks_capability(const struct hf_exchange *exchange) {
 /* An answer that came in the step which ended the call is the server's own words, error or not, and is passed on; but
  * that a session is lost is said of the gateway's session, and a client would take it for its own. */
 static void finish(struct hf_exchange *exchange, const struct hf_outcome *outcome) {
-  if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE && outcome->fault != HF_FAULT_NONE)
-    hf_subscription_remove(exchange->client, exchange->request.uri);
+  if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE)
+    hf_subscription_answered(exchange, outcome->fault == HF_FAULT_NONE);
   hf_timer_stop(exchange->client->gateway->loop, &exchange->timer);
   if (outcome->attempts > 0 || outcome->fault != HF_FAULT_NONE)
     exchange->target = target_at(exchange, outcome->provider);

@@ -1,7 +1,11 @@
 #include "gateway/relay.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/link.h"
+#include "gateway/catalog/verbosity.h"
 #include "gateway/correct/ask.h"
+#include "gateway/question/elicitation.h"
+#include "gateway/question/page.h"
 #include "gateway/question/round.h"
 #include "gateway/stage/key_place.h"
 #include "gateway/task/follow.h"
@@ -34,8 +38,9 @@ static int splice(struct hf_buf *out, struct hf_str text, struct hf_str old, str
 }
 
 /* completion/complete names what it completes inside `ref`, of which nothing else is touched. */
-static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
-  const struct hf_str text = hf_message_raw(&exchange->request, HF_FIELD_REF), name = exchange->target->name;
+static int replace_in_ref(struct hf_rewrite *rewrite, const struct hf_exchange *exchange, struct hf_str member,
+                          struct hf_str name) {
+  const struct hf_str text = hf_message_raw(&exchange->request, HF_FIELD_REF);
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.tree_depth = 1;
   struct hf_json_scan scan;
@@ -46,7 +51,7 @@ static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange
   int r = hf_json_scan_feed(&scan, text.ptr, text.len, true);
   const struct hf_json_doc doc = hf_json_doc(text.ptr, &scan);
   if (r == 0)
-    r = hf_json_member(&doc, 0, HF_STR("name"), &node);
+    r = hf_json_member(&doc, 0, member, &node);
   if (r == 0 && !hf_json_string_is(&doc, node, name)) {
     r = splice(&ref, text, hf_json_span(&doc, node), name);
     if (r == 0)
@@ -57,12 +62,27 @@ static int replace_ref_name(struct hf_rewrite *rewrite, const struct hf_exchange
   return r;
 }
 
+static int replace_uri(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
+  const struct hf_message *request = &exchange->request;
+  if (request->method == HF_METHOD_COMPLETE)
+    return replace_in_ref(rewrite, exchange, HF_STR("uri"), exchange->target->uri);
+  struct hf_buf raw;
+  hf_buf_init(&raw, REF_MAX);
+  int r = hf_json_escape(&raw, exchange->target->uri);
+  if (r == 0)
+    hf_rewrite_replace(rewrite, request->at[HF_FIELD_URI], hf_buf_str(&raw));
+  hf_buf_deinit(&raw);
+  return r;
+}
+
 static int rename_target(struct hf_rewrite *rewrite, const struct hf_exchange *exchange) {
   const struct hf_message *request = &exchange->request;
+  if (exchange->target->uri.ptr)
+    return replace_uri(rewrite, exchange);
   if (!exchange->target->name.ptr)
     return 0;
   if (request->method == HF_METHOD_COMPLETE)
-    return replace_ref_name(rewrite, exchange);
+    return replace_in_ref(rewrite, exchange, HF_STR("name"), exchange->target->name);
   if (request->name.ptr && (exchange->asked_name.ptr || !hf_str_equal(request->name, exchange->target->name)))
     hf_rewrite_set_name(rewrite, exchange->target->name);
   return 0;
@@ -233,6 +253,10 @@ int hf_relay_response(const struct hf_exchange *exchange, const struct hf_messag
       complete_result(&rewrite, exchange, response);
     if (outcome.ptr)
       hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_OUTCOME), outcome);
+    hf_links_pass(exchange, response, &rewrite);
+  } else if (response->error_code == HF_RPC_PAGE_REQUIRED && exchange->target->instance) {
+    hf_elicitation_note_error(exchange->target->instance, exchange->client,
+                              hf_message_raw(response, HF_FIELD_ERROR_DATA));
   }
   int r = response->kind == HF_MESSAGE_ERROR && outcome.ptr ? mark_error(&rewrite, response, outcome) : 0;
   if (r == 0)
@@ -306,7 +330,7 @@ static bool wants_log(const struct hf_exchange *exchange, const struct hf_messag
   int level = hf_log_level_of(message);
   if (exchange->era == HF_ERA_MODERN)
     return exchange->meta.log_level.ptr && level >= hf_log_level_index(exchange->meta.log_level);
-  return level >= exchange->client->log_level;
+  return hf_verbosity_covers(exchange->client, exchange->target->instance, level);
 }
 
 int hf_relay_notification(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text) {

@@ -3,12 +3,15 @@
 #include "base/alloc.h"
 #include "gateway/catalog/catalog.h"
 #include "gateway/catalog/greeting.h"
+#include "gateway/catalog/listen.h"
 #include "gateway/catalog/subscription.h"
+#include "gateway/catalog/verbosity.h"
 #include "gateway/correct/correct.h"
 #include "gateway/correct/near.h"
 #include "gateway/exchange.h"
 #include "gateway/outcome.h"
 #include "gateway/pipeline.h"
+#include "gateway/question/elicitation.h"
 #include "gateway/question/held.h"
 #include "gateway/question/page.h"
 #include "gateway/question/question.h"
@@ -39,6 +42,7 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   client->log_level = -1;
   hf_list_init(&client->exchanges);
   hf_list_init(&client->questions);
+  hf_list_init(&client->subscriptions);
   client->server = options->server.ptr ? hf_strndup(options->server.ptr, options->server.len) : NULL;
   client->principal = options->principal.ptr ? hf_strndup(options->principal.ptr, options->principal.len) : NULL;
   if ((options->server.ptr && !client->server) || (options->principal.ptr && !client->principal)) {
@@ -89,6 +93,8 @@ void hf_client_close(struct hf_client *client) {
   hf_question_close(client);
   hf_flight_client_closed(client);
   hf_subscription_forget_client(client);
+  hf_elicitation_forget_client(client);
+  hf_verbosity_leave(client);
   retire_own_instances(client);
   hf_list_remove(&client->link);
   client->gateway->client_count--;
@@ -159,13 +165,7 @@ static void set_level(struct hf_exchange *exchange) {
                       (struct hf_str){NULL, 0});
     return;
   }
-  client->log_level = (signed char)level;
-  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
-       server = hf_client_next_server(client, server)) {
-    struct hf_instance *instance = hf_server_instance(server, client);
-    if (instance)
-      hf_instance_set_level(instance, level);
-  }
+  hf_verbosity_set(client, level);
   answer_empty(exchange);
 }
 
@@ -210,31 +210,50 @@ static void answer_unknown(struct hf_exchange *exchange) {
   hf_buf_deinit(&text);
 }
 
-/* resources/subscribe and its undoing are told to the server only for the first and by the last client. Returns 0,
- * HF_ERR_LIMIT or HF_ERR_NOMEM; `ret_news`: the server must hear of it. */
-static int subscribe_here(struct hf_exchange *exchange, bool *ret_news) {
-  struct hf_instance *instance = exchange->target->instance;
-  struct hf_str uri = exchange->request.uri;
-  if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
-    hf_subscription_remove(exchange->client, uri);
-    *ret_news = !hf_subscription_wanted(instance, uri);
-    return 0;
-  }
-  *ret_news = !hf_subscription_wanted(instance, uri);
-  return hf_subscription_add(exchange->client, instance, NULL, uri);
+static void refuse_subscription(struct hf_exchange *exchange, int code, struct hf_str why) {
+  hf_exchange_go_on(exchange);
+  hf_exchange_error(exchange, code, why, (struct hf_str){NULL, 0});
 }
 
-/* A modern server knows no such request: it hears of all URIs by one listen stream. */
-static void subscribe(struct hf_exchange *exchange) {
+/* The server may be asked on behalf of somebody else already; its word counts for all. What it has not answered in time
+ * is taken to be good: it is asked as soon as it can be. */
+static void await_subscription(struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
   struct hf_instance *instance = exchange->target->instance;
-  bool news;
-  if (subscribe_here(exchange, &news) < 0) {
-    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"), (struct hf_str){NULL, 0});
-  } else if (news && instance->era != HF_ERA_MODERN) {
+  const struct hf_str uri = exchange->target->uri.ptr ? exchange->target->uri : exchange->request.uri;
+  const enum hf_topic_state state = hf_subscription_state(instance, uri);
+  if (state == HF_TOPIC_HELD || exchange->wait_over) {
+    hf_exchange_go_on(exchange);
+    answer_empty(exchange);
+  } else if (instance->phase == HF_UPSTREAM_READY && instance->era != HF_ERA_MODERN && state != HF_TOPIC_ASKED) {
+    hf_exchange_go_on(exchange);
+    hf_subscription_asked(exchange);
+    hf_pipeline_start(exchange);
+  } else if (state == HF_TOPIC_REFUSED) {
+    (void)hf_subscription_remove(client, exchange->request.uri);
+    refuse_subscription(exchange, HF_RPC_METHOD_NOT_FOUND,
+                        HF_STR("the server of this resource does not tell of its changes"));
+  } else {
+    hf_subscription_ask(instance, uri);
+    hf_exchange_wait(exchange, client->gateway->settings->limits.list_wait, await_subscription);
+  }
+}
+
+static void subscribe(struct hf_exchange *exchange) {
+  const struct hf_target_tool *target = exchange->target;
+  const bool aliased = target->uri.ptr != NULL;
+  const struct hf_wish wish = {.instance = target->instance,
+                               .uri = aliased ? target->uri : exchange->request.uri,
+                               .shown = aliased ? exchange->request.uri : (struct hf_str){NULL, 0}};
+  if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE) {
+    if (hf_subscription_add(exchange->client, &wish) < 0)
+      refuse_subscription(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"));
+    else
+      await_subscription(exchange);
+  } else if (hf_subscription_remove(exchange->client, exchange->request.uri) &&
+             target->instance->era != HF_ERA_MODERN) {
     hf_pipeline_start(exchange);
   } else {
-    if (news)
-      hf_subscription_ask(instance, exchange->request.uri);
     answer_empty(exchange);
   }
 }
@@ -344,7 +363,7 @@ static const struct {
     {HF_METHOD_RESOURCES_UNSUBSCRIBE, route},
     {HF_METHOD_COMPLETE, route},
     {HF_METHOD_LOGGING_SET_LEVEL, set_level},
-    {HF_METHOD_SUBSCRIPTIONS_LISTEN, hf_subscription_listen},
+    {HF_METHOD_SUBSCRIPTIONS_LISTEN, hf_listen},
 };
 
 /* Does the method exist in this era? What an older client may send to a newer gateway is served, what never was isn't.
@@ -446,7 +465,7 @@ static void handle_cancelled(struct hf_client *client, const struct hf_message *
     if (!hf_str_equal(exchange->request.id, id) || exchange->request.method == HF_METHOD_INITIALIZE)
       continue;
     if (exchange->stage == HF_STAGE_LISTENING) {
-      hf_subscription_end_listen(exchange);
+      hf_listen_end(exchange);
       return;
     }
     if (hf_flight_outlives(exchange, HF_LEAVE_CANCELLED))
@@ -474,11 +493,16 @@ static void forward_to_own(struct hf_client *client, const struct hf_message *me
   }
 }
 
+static void take_initialized(struct hf_client *client) {
+  client->initialized = true;
+  hf_verbosity_join(client);
+}
+
 static void handle_notification(struct hf_client *client, const struct hf_message *message) {
   if (message->method == HF_METHOD_CANCELLED)
     handle_cancelled(client, message);
   else if (message->method == HF_METHOD_INITIALIZED)
-    client->initialized = true;
+    take_initialized(client);
   else if (message->method == HF_METHOD_ROOTS_CHANGED || message->method == HF_METHOD_PROGRESS)
     forward_to_own(client, message);
 }

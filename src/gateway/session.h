@@ -28,11 +28,14 @@ struct hf_client {
   char *raw_capabilities;              /* legacy, owned, or NULL */
   char *asked_capabilities;            /* the part that says what it can be asked; likewise */
   signed char log_level;               /* see mcp/log_level.h, or -1: what the server likes */
+  bool counted;                        /* among those who hear log lines */
   unsigned listed;                     /* bit per enum hf_list_kind: it has seen the list */
   unsigned changed;                    /* bit per kind: to be announced */
   unsigned exchange_count;
   struct hf_list exchanges;
   struct hf_list questions; /* requests of servers that it has not answered */
+  struct hf_list subscriptions;
+  unsigned subscription_count;
 };
 
 /* The servers in the client's sight, in order: NULL starts, NULL ends. */

@@ -285,6 +285,8 @@ struct hf_limits {
   hf_time sse_keepalive;
   hf_time list_wait;    /* how long a list waits for a slow server */
   hf_time list_ttl;     /* how long a list is fresh when the server cannot announce changes */
+  hf_time list_ttl_min; /* bounds of what a server says about that */
+  hf_time list_ttl_max;
   hf_time drain;        /* how long SIGTERM waits for calls in flight */
   uint32_t cache_bytes; /* of good answers that are kept in memory */
   uint32_t traces;      /* calls that `explain` still knows */

@@ -640,12 +640,17 @@ static void gateway__a_legacy_subscription_reaches_a_modern_server(void **state)
   client_initialize(&bed.world, &bed.client, "{}");
   bed_send(&bed,
            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
-  assert_non_null(strstr(bed.reply.answer, "\"result\":{}"));
   struct fake_upstream *upstream = world_upstream(&bed.world, "modern");
   struct hf_attempt_ref *listen = upstream_last(upstream);
   assert_non_null(listen);
   assert_int_equal(listen->method, HF_METHOD_SUBSCRIPTIONS_LISTEN);
   assert_non_null(strstr(listen->text, "\"resourceSubscriptions\":[\"file:///a\"]"));
+  assert_null(bed.reply.answer);
+  upstream_message(upstream, listen,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":"
+                   "{\"notifications\":{\"resourceSubscriptions\":[\"file:///a\"]}}}");
+  world_run(&bed.world, HF_MS(1));
+  assert_non_null(strstr(bed.reply.answer, "\"result\":{}"));
   upstream_message(upstream, listen,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
                    "\"file:///a\"}}");
@@ -718,12 +723,17 @@ static void gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout
                  "{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\",\"no://such\"]},\"_meta\":"
                  "{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
                  "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
-  world_run(&bed.world, HF_SECONDS(4));
+  world_run(&bed.world, HF_MS(1));
+  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
+  assert_int_equal(count_sent(upstream, HF_METHOD_RESOURCES_SUBSCRIBE), 2);
+  assert_int_equal(bed.reply.message_count, 0);
+  upstream_answer(upstream->sent[upstream->sent_count - 2], "{}");
+  upstream_error(upstream_last(upstream), -32002, "no such resource");
+  world_run(&bed.world, HF_MS(1));
   assert_string_equal(bed.reply.messages[0],
                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":"
                       "{\"notifications\":{\"toolsListChanged\":true,\"resourceSubscriptions\":[\"file:///a\"]},"
                       "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":\"L\"}}}");
-  struct fake_upstream *upstream = world_upstream(&bed.world, "files");
   upstream_message(upstream, NULL,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":"
                    "\"file:///a\"}}");
@@ -1186,7 +1196,8 @@ static void gateway__a_subscription_too_many_is_refused(void **state) {
   for (int i = 0; i < HF_SUBSCRIPTIONS_MAX; i++) {
     char uri[32];
     int n = snprintf(uri, sizeof uri, "file:///%d", i);
-    assert_int_equal(hf_subscription_add(client.client, instance, NULL, (struct hf_str){uri, (size_t)n}), 0);
+    const struct hf_wish wish = {.instance = instance, .uri = {uri, (size_t)n}};
+    assert_int_equal(hf_subscription_add(client.client, &wish), 0);
   }
   client_send(&world, &client, &reply,
               "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");

@@ -1,7 +1,11 @@
 #include "gateway/catalog/catalog.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/alias.h"
+#include "gateway/catalog/link.h"
 #include "gateway/catalog/route.h"
+#include "gateway/catalog/subscription.h"
+#include "gateway/catalog/ttl.h"
 #include "gateway/gateway.h"
 #include "mcp/compose.h"
 #include "json/write.h"
@@ -54,7 +58,33 @@ static bool is_hidden(const struct hf_instance *instance, enum hf_list_kind kind
   return tool && tool->hidden;
 }
 
-/* One item: its own bytes, with the name it is shown by. */
+/* The item's own bytes with another name or URI in them. */
+static int write_shown(const struct hf_item *item, struct hf_str shown, struct hf_json_writer *w) {
+  struct hf_buf text;
+  hf_buf_init(&text, CATALOG_BYTES_MAX);
+  const size_t head = (size_t)(item->raw_key.ptr - item->raw.ptr), tail = head + item->raw_key.len;
+  int r = hf_buf_append(&text, item->raw.ptr, head);
+  if (r == 0)
+    r = hf_json_escape(&text, shown);
+  if (r == 0)
+    r = hf_buf_append(&text, item->raw.ptr + tail, item->raw.len - tail);
+  if (r == 0)
+    hf_json_write_raw(w, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
+}
+
+/* Its URI leads to an earlier server. */
+static int write_aliased(const struct hf_instance *instance, const struct hf_item *item, struct hf_json_writer *w) {
+  struct hf_buf alias;
+  hf_buf_init(&alias, item->key.len + 4 * HF_ALIAS_SERVER_MAX);
+  int r = hf_alias_write(&alias, instance->settings->name, item->key);
+  if (r == 0)
+    r = write_shown(item, hf_buf_str(&alias), w);
+  hf_buf_deinit(&alias);
+  return r;
+}
+
 static int write_item(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
                       const struct hf_item *item, struct hf_json_writer *w) {
   if (client->server || !is_named(kind)) {
@@ -63,21 +93,7 @@ static int write_item(struct hf_client *client, struct hf_instance *instance, en
   }
   struct hf_name *name;
   int r = hf_names_add(names_of(client->gateway, kind), instance->settings->name, item->key, &name);
-  if (r < 0)
-    return r;
-  struct hf_buf text;
-  hf_buf_init(&text, CATALOG_BYTES_MAX);
-  size_t head = (size_t)(item->raw_key.ptr - item->raw.ptr);
-  r = hf_buf_append(&text, item->raw.ptr, head);
-  if (r == 0)
-    r = hf_json_escape(&text, name->exposed);
-  size_t tail = head + item->raw_key.len;
-  if (r == 0)
-    r = hf_buf_append(&text, item->raw.ptr + tail, item->raw.len - tail);
-  if (r == 0)
-    hf_json_write_raw(w, hf_buf_str(&text));
-  hf_buf_deinit(&text);
-  return r;
+  return r == 0 ? write_shown(item, name->exposed, w) : r;
 }
 
 /* The instance's own list, or that of the first of its standbys which has one: they are endpoints of one server. */
@@ -103,13 +119,34 @@ static void write_instance(struct hf_client *client, struct hf_instance *instanc
     const struct hf_item *item = &listing->items.item[i];
     if (is_hidden(instance, kind, item->key))
       continue;
-    /* The same URI of a second server would never be reached: the first one serves it. */
-    if (!is_named(kind) && (hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0))
-      continue;
-    if (write_item(client, instance, kind, item, w) < 0)
+    const bool taken = !is_named(kind) && (hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0);
+    int r = taken ? write_aliased(instance, item, w) : write_item(client, instance, kind, item, w);
+    if (r < 0)
       hf_log_event(client->gateway->loop->log, HF_LOG_WARN, "item left out of the list",
                    HF_LOG_STR("server", instance->settings->name), HF_LOG_STR("name", item->key));
   }
+}
+
+/* How long the merged list is good for: as long as its shortest part, and not at all while a part is still to come. */
+static struct hf_ttl list_ttl(struct hf_client *client, enum hf_list_kind kind) {
+  const hf_time now = client->gateway->loop->now;
+  struct hf_ttl ttl = {0};
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    const struct hf_listing *listing = instance ? best_listing(client, instance, kind) : NULL;
+    if (!listing || listing->state == HF_LISTING_ABSENT)
+      continue;
+    const bool known = listing->state == HF_LISTING_KNOWN;
+    const bool coming = !known && instance->phase != HF_UPSTREAM_DOWN && instance->phase != HF_UPSTREAM_PARKED;
+    const bool said = known && (listing->expires != HF_TIME_NEVER || listing->is_old);
+    hf_ttl_add(&ttl,
+               said     ? hf_listing_fresh_until(listing)
+               : coming ? now
+                        : HF_TIME_NEVER,
+               now, known && listing->is_public);
+  }
+  return ttl;
 }
 
 static void answer_list(struct hf_exchange *exchange, enum hf_list_kind kind) {
@@ -134,8 +171,8 @@ static void answer_list(struct hf_exchange *exchange, enum hf_list_kind kind) {
   hf_json_write_array_end(&w);
   if (exchange->era == HF_ERA_MODERN) {
     hf_json_write_member_str(&w, "resultType", HF_STR("complete"));
-    hf_json_write_member_int(&w, "ttlMs", client->gateway->settings->limits.list_ttl / HF_MS(1));
-    hf_json_write_member_str(&w, "cacheScope", HF_STR("private"));
+    const struct hf_ttl ttl = list_ttl(client, kind);
+    hf_ttl_write(&ttl, client->gateway->settings->limits.list_ttl, &w);
   }
   hf_json_write_object_end(&w);
   hf_map_deinit(&seen);
@@ -168,7 +205,7 @@ static bool list_is_known(const struct hf_exchange *exchange, enum hf_list_kind 
     if (listing->state != HF_LISTING_NONE && listing->tried_at >= exchange->started)
       continue;
     hf_instance_refresh(instance, kind);
-    bool stale = listing->loading && listing->fresh_until <= client->gateway->loop->now;
+    bool stale = listing->loading && hf_listing_fresh_until(listing) <= client->gateway->loop->now;
     if ((listing->state == HF_LISTING_NONE && instance->phase != HF_UPSTREAM_DOWN &&
          instance->phase != HF_UPSTREAM_PARKED) ||
         stale)
@@ -223,48 +260,120 @@ static int read_ref(struct hf_exchange *exchange, enum hf_list_kind *ret_kind, s
   return r < 0 ? HF_ERR_INVALID : 0;
 }
 
-/* Does `uri` begin as the template does before its first variable? */
-static bool template_fits(struct hf_str pattern, struct hf_str uri) {
-  size_t fixed = 0;
-  while (fixed < pattern.len && pattern.ptr[fixed] != '{')
-    fixed++;
-  return fixed > 0 && hf_str_starts(uri, (struct hf_str){pattern.ptr, fixed});
+/* The next run of literal characters of a template from `at` on; moves behind the variable that follows it. */
+static struct hf_str next_literal(struct hf_str pattern, size_t *at) {
+  const size_t start = *at;
+  size_t end = start;
+  while (end < pattern.len && pattern.ptr[end] != '{')
+    end++;
+  *at = end;
+  while (*at < pattern.len && pattern.ptr[*at] != '}')
+    ++*at;
+  if (*at < pattern.len)
+    ++*at;
+  return (struct hf_str){pattern.ptr + start, end - start};
 }
 
-static bool instance_offers(const struct hf_instance *instance, struct hf_str uri, bool by_template) {
-  if (!by_template)
-    return hf_listing_find(&instance->lists[HF_LIST_RESOURCES], uri) ||
-           hf_listing_find(&instance->lists[HF_LIST_TEMPLATES], uri);
-  const struct hf_items *items = &instance->lists[HF_LIST_TEMPLATES].items;
-  for (size_t i = 0; i < items->count; i++)
-    if (template_fits(items->item[i].key, uri))
-      return true;
-  return false;
-}
-
-bool hf_catalog_offers(const struct hf_instance *instance, struct hf_str uri) {
-  return instance_offers(instance, uri, false) || instance_offers(instance, uri, true);
-}
-
-/* Who serves a URI: who lists it, else whose template fits, else the only one there is. */
-static struct hf_instance *find_by_uri(struct hf_client *client, struct hf_str uri) {
-  struct hf_instance *only = NULL;
-  size_t count = 0;
-  for (int by_template = 0; by_template <= 1; by_template++) {
-    for (struct hf_server *server = hf_client_next_server(client, NULL); server;
-         server = hf_client_next_server(client, server)) {
-      struct hf_instance *instance = hf_server_instance(server, client);
-      if (!instance)
-        continue;
-      if (instance_offers(instance, uri, by_template))
-        return instance;
-      if (by_template && instance->lists[HF_LIST_RESOURCES].state != HF_LISTING_ABSENT) {
-        only = instance;
-        count++;
-      }
-    }
+/* How well a template fits: its literal characters, all of which stand in the URI in this order, the first ones at its
+ * beginning and the last ones at its end. 0: it does not, or says nothing. */
+static size_t template_rank(struct hf_str pattern, struct hf_str uri) {
+  size_t at = 0, rank = 0;
+  struct hf_str rest = uri;
+  for (bool first = true; at < pattern.len; first = false) {
+    const struct hf_str literal = next_literal(pattern, &at);
+    const bool last = at >= pattern.len && pattern.ptr[pattern.len - 1] != '}';
+    if (literal.len > rest.len || (first && literal.len == 0))
+      return 0;
+    const char *found = first  ? (hf_str_starts(rest, literal) ? rest.ptr : NULL)
+                        : last ? rest.ptr + rest.len - literal.len
+                               : memmem(rest.ptr, rest.len, literal.ptr, literal.len);
+    if (!found || (literal.len && memcmp(found, literal.ptr, literal.len) != 0))
+      return 0;
+    rank += literal.len;
+    rest = (struct hf_str){found + literal.len, (size_t)(rest.ptr + rest.len - found) - literal.len};
   }
-  return count == 1 ? only : NULL;
+  return rank;
+}
+
+static size_t best_template(const struct hf_instance *instance, struct hf_str uri) {
+  const struct hf_items *items = &instance->lists[HF_LIST_TEMPLATES].items;
+  size_t best = 0;
+  for (size_t i = 0; i < items->count; i++) {
+    const size_t rank = template_rank(items->item[i].key, uri);
+    best = rank > best ? rank : best;
+  }
+  return best;
+}
+
+static bool lists(const struct hf_instance *instance, struct hf_str uri) {
+  return hf_listing_find(&instance->lists[HF_LIST_RESOURCES], uri) ||
+         hf_listing_find(&instance->lists[HF_LIST_TEMPLATES], uri);
+}
+
+static struct hf_instance *instance_named(struct hf_client *client, struct hf_str name) {
+  struct hf_server *server = name.ptr ? hf_gateway_server(client->gateway, name) : NULL;
+  if (!server || (client->server && !hf_str_equal(hf_str_from(client->server), name)))
+    return NULL;
+  return hf_server_instance(server, client);
+}
+
+static struct hf_instance *find_listed(struct hf_client *client, struct hf_str uri) {
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (instance && lists(instance, uri))
+      return instance;
+  }
+  return NULL;
+}
+
+static struct hf_instance *find_by_template(struct hf_client *client, struct hf_str uri) {
+  struct hf_instance *found = NULL;
+  size_t best = 0;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    const size_t rank = instance ? best_template(instance, uri) : 0;
+    if (rank <= best)
+      continue;
+    found = instance;
+    best = rank;
+  }
+  return found;
+}
+
+static struct hf_instance *only_one(struct hf_client *client) {
+  struct hf_instance *only = NULL;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (!instance || instance->lists[HF_LIST_RESOURCES].state == HF_LISTING_ABSENT)
+      continue;
+    if (only)
+      return NULL;
+    only = instance;
+  }
+  return only;
+}
+
+struct hf_instance *hf_catalog_locate_known(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own) {
+  char name[HF_ALIAS_SERVER_MAX];
+  struct hf_str server, own;
+  *ret_own = uri;
+  struct hf_instance *found = find_listed(client, uri);
+  if (!found && hf_alias_read(uri, name, &server, &own)) {
+    found = instance_named(client, server);
+    if (found)
+      *ret_own = own;
+  }
+  if (!found)
+    found = find_by_template(client, uri);
+  return found ? found : instance_named(client, hf_links_find(&client->gateway->links, uri));
+}
+
+struct hf_instance *hf_catalog_locate(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own) {
+  struct hf_instance *found = hf_catalog_locate_known(client, uri, ret_own);
+  return found ? found : only_one(client);
 }
 
 /* The list may be loaded anew during the call, so what the call needs of it is copied. */
@@ -380,11 +489,24 @@ static int set_target(struct hf_exchange *exchange, struct hf_instance *instance
   return r;
 }
 
+/* What was subscribed to is where it was then. */
+static struct hf_instance *place_of(const struct hf_exchange *exchange, struct hf_str uri, struct hf_str *ret_own) {
+  struct hf_instance *place = NULL;
+  if (exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE)
+    place = hf_subscription_place(exchange->client, uri, ret_own);
+  return place ? place : hf_catalog_locate(exchange->client, uri, ret_own);
+}
+
 static int resolve_uri(struct hf_exchange *exchange, enum hf_list_kind kind, struct hf_str uri) {
-  struct hf_instance *instance = find_by_uri(exchange->client, uri);
-  if (instance)
-    return set_target(exchange, instance, kind, NULL, (struct hf_str){NULL, 0});
-  return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
+  struct hf_str own;
+  struct hf_instance *instance = place_of(exchange, uri, &own);
+  if (!instance)
+    return hf_catalog_settle(exchange->client) || exchange->wait_over ? HF_ERR_NOTFOUND : HF_ERR_AGAIN;
+  int r = set_target(exchange, instance, kind, NULL, (struct hf_str){NULL, 0});
+  if (r < 0 || hf_str_equal(own, uri))
+    return r;
+  exchange->target->uri = hf_arena_copy(&exchange->arena, own);
+  return exchange->target->uri.ptr ? 0 : HF_ERR_NOMEM;
 }
 
 static bool is_in_front(struct hf_str server, struct hf_str shown) {

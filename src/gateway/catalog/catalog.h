@@ -1,7 +1,8 @@
 /* What a client sees of all servers together: merged lists, and the way from a shown name or URI to its server.
  *
  * Lists are in the order of the configuration, then of each server. At the endpoint of all servers tools and prompts
- * carry their server's name in front; at a server's own endpoint they are as they are. Resources keep their URIs. */
+ * carry their server's name in front; at a server's own endpoint they are as they are. Resources keep their URIs, but
+ * where an earlier server has the same: then they are shown by an alias (alias.h). */
 #ifndef HF_GATEWAY_CATALOG_CATALOG_H
 #define HF_GATEWAY_CATALOG_CATALOG_H
 
@@ -56,8 +57,11 @@ const struct hf_instance *hf_catalog_unlisted(const struct hf_exchange *exchange
 /* Enters the names of a list that was loaded, so that they are known before a client asks for the merged list. */
 void hf_catalog_learn(struct hf_instance *instance, enum hf_list_kind kind);
 
-/* True if the upstream lists this URI, or has a template that fits it. */
-bool hf_catalog_offers(const struct hf_instance *instance, struct hf_str uri);
+/* Who serves a resource, or template, by its URI: the first server that lists it; the one that an alias names; the one
+ * whose template fits best; the one that gave a link to it. `ret_own` is the server's own URI, borrowed. Returns
+ * borrowed, or NULL. The other one takes, if nobody is known to have it, the only server that has resources at all. */
+struct hf_instance *hf_catalog_locate_known(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own);
+struct hf_instance *hf_catalog_locate(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own);
 
 /* Starts what is not started, and says whether everything in the client's sight is settled. */
 bool hf_catalog_settle(struct hf_client *client);

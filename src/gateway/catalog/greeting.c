@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/catalog/catalog.h"
+#include "gateway/catalog/ttl.h"
 #include "gateway/gateway.h"
 #include "mcp/compose.h"
 #include "json/write.h"
@@ -28,7 +29,7 @@ static void write_one(struct hf_json_writer *w, const char *key, bool has, bool 
   hf_json_write_object_end(w);
 }
 
-static void write_capabilities(struct hf_client *client, struct hf_json_writer *w) {
+struct hf_capabilities hf_greeting_capabilities(struct hf_client *client) {
   struct hf_capabilities all = {.tools = true};
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
@@ -36,6 +37,11 @@ static void write_capabilities(struct hf_client *client, struct hf_json_writer *
     if (instance)
       all = hf_capabilities_union(all, expected(instance));
   }
+  return all;
+}
+
+static void write_capabilities(struct hf_client *client, struct hf_json_writer *w) {
+  const struct hf_capabilities all = hf_greeting_capabilities(client);
   hf_json_write_key(w, "capabilities");
   hf_json_write_object(w);
   write_one(w, "tools", all.tools, true, false);
@@ -162,10 +168,41 @@ void hf_greeting_initialize(struct hf_exchange *exchange) {
   answer_initialize(exchange);
 }
 
+/* What modern servers said of themselves is as good as they said; the rest as is usual. */
+static struct hf_ttl discover_ttl(struct hf_client *client) {
+  struct hf_ttl ttl = {0};
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    const struct hf_instance *instance = hf_server_instance(server, client);
+    const bool said = instance && instance->era == HF_ERA_MODERN;
+    if (instance)
+      hf_ttl_add(&ttl, said ? instance->hello_expires : HF_TIME_NEVER, client->gateway->loop->now,
+                 said && instance->hello_is_public);
+  }
+  return ttl;
+}
+
+/* Returns true while a server is asked anew. */
+static bool rediscover(struct hf_exchange *exchange) {
+  struct hf_client *client = exchange->client;
+  bool asked = false;
+  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
+       server = hf_client_next_server(client, server)) {
+    struct hf_instance *instance = hf_server_instance(server, client);
+    if (instance && hf_instance_rediscover(instance, exchange->started))
+      asked = true;
+  }
+  return asked;
+}
+
 void hf_greeting_discover(struct hf_exchange *exchange) {
   struct hf_client *client = exchange->client;
   if (must_wait(exchange, hf_greeting_discover))
     return;
+  if (!exchange->wait_over && rediscover(exchange)) {
+    hf_exchange_wait(exchange, client->gateway->settings->limits.list_wait, hf_greeting_discover);
+    return;
+  }
   struct hf_buf result;
   hf_buf_init(&result, GREETING_MAX);
   struct hf_json_writer w;
@@ -180,8 +217,8 @@ void hf_greeting_discover(struct hf_exchange *exchange) {
   hf_json_write_array_end(&w);
   write_capabilities(client, &w);
   write_instructions(client, &w);
-  hf_json_write_member_int(&w, "ttlMs", client->gateway->settings->limits.list_ttl / HF_MS(1));
-  hf_json_write_member_str(&w, "cacheScope", HF_STR("private"));
+  const struct hf_ttl ttl = discover_ttl(client);
+  hf_ttl_write(&ttl, client->gateway->settings->limits.list_ttl, &w);
   hf_json_write_key(&w, "_meta");
   hf_json_write_object(&w);
   hf_json_write_member_raw(&w, HF_META_SERVER_INFO, server_info(client));

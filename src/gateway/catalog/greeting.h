@@ -11,4 +11,7 @@
 void hf_greeting_initialize(struct hf_exchange *exchange);
 void hf_greeting_discover(struct hf_exchange *exchange);
 
+/* What the client is told that it can ask for. */
+struct hf_capabilities hf_greeting_capabilities(struct hf_client *client);
+
 #endif

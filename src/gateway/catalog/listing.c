@@ -1,16 +1,21 @@
 #include "gateway/catalog/listing.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/ttl.h"
 #include "gateway/gateway.h"
 #include "gateway/instance.h"
 #include "gateway/own_request.h"
 
 #include <stdint.h>
 
-enum { LIST_NODES_MAX = 1 << 20, LIST_DEPTH = 3 };
+enum { LIST_NODES_MAX = 1 << 20, LIST_DEPTH = 3, DOUBLINGS_MAX = 9 };
 
 /* A server that answers a page slower than this is not waited for any longer; what is known stays. */
 #define LIST_PAGE_TIMEOUT HF_SECONDS(30)
+
+/* How soon a list that could not be loaded is asked for again. */
+#define AGAIN_MIN HF_SECONDS(1)
+#define AGAIN_MAX HF_SECONDS(300)
 
 static const struct {
   enum hf_method method;
@@ -47,7 +52,7 @@ static void items_deinit(struct hf_items *items, struct hf_validator *validator)
   items_init(items);
 }
 
-static void timed_out(struct hf_timer *timer);
+static void due(struct hf_timer *timer);
 
 static struct hf_validator *validator_of(const struct hf_listing *listing) {
   return &listing->instance->gateway->validator;
@@ -57,7 +62,7 @@ int hf_listing_init(struct hf_listing *listing, struct hf_instance *instance, en
   *listing = (struct hf_listing){.instance = instance, .kind = kind};
   items_init(&listing->items);
   items_init(&listing->next);
-  return hf_timer_init(instance->gateway->loop, &listing->timer, timed_out);
+  return hf_timer_init(instance->gateway->loop, &listing->timer, due);
 }
 
 void hf_listing_deinit(struct hf_listing *listing) {
@@ -236,51 +241,92 @@ static int add_page(struct hf_listing *listing, struct hf_str array) {
   return r;
 }
 
+/* What is the same stays, with the schemas that are compiled. Returns whether anything is not. */
+static bool take_over(struct hf_listing *listing) {
+  const bool changed = listing->state != HF_LISTING_KNOWN || listing->items.digest != listing->next.digest ||
+                       listing->items.count != listing->next.count;
+  if (changed) {
+    items_deinit(&listing->items, validator_of(listing));
+    listing->items = listing->next;
+    items_init(&listing->next);
+  } else {
+    items_deinit(&listing->next, validator_of(listing));
+  }
+  listing->state = HF_LISTING_KNOWN;
+  listing->loaded_at = listing->instance->gateway->loop->now;
+  listing->expires = listing->next_expires;
+  listing->is_public = listing->next_is_public;
+  listing->is_old = listing->again;
+  listing->failures = 0;
+  return changed;
+}
+
+/* The first notice after a while is followed at once; so is nothing that has to wait for the server to be there. */
+static void load_for_notice(struct hf_listing *listing) {
+  struct hf_instance *instance = listing->instance;
+  struct hf_loop *loop = instance->gateway->loop;
+  const hf_time when = hf_pace_notice(&listing->pace, loop->now);
+  if (instance->phase != HF_UPSTREAM_READY)
+    return;
+  if (when > loop->now) {
+    hf_timer_set(loop, &listing->timer, when);
+    return;
+  }
+  hf_pace_began(&listing->pace, loop->now);
+  hf_listing_load(listing);
+}
+
+/* Others may wait for the change that was announced, so what failed is tried again by itself. */
+static void load_later(struct hf_listing *listing) {
+  struct hf_loop *loop = listing->instance->gateway->loop;
+  const unsigned doublings = listing->failures < DOUBLINGS_MAX ? listing->failures : DOUBLINGS_MAX;
+  const hf_time bound = hf_time_min(AGAIN_MIN << doublings, AGAIN_MAX);
+  listing->failures++;
+  const hf_time pause = bound / 2 + (hf_time)hf_random_below(&loop->random, (uint64_t)(bound / 2) + 1);
+  hf_timer_set(loop, &listing->timer, hf_time_add(loop->now, pause));
+}
+
 static void finish(struct hf_listing *listing, bool good) {
   struct hf_instance *instance = listing->instance;
   hf_timer_stop(instance->gateway->loop, &listing->timer);
   listing->loading = false;
   listing->ref = NULL;
-  hf_time now = instance->gateway->loop->now;
-  listing->tried_at = now;
+  listing->tried_at = instance->gateway->loop->now;
   bool changed = false;
   if (good) {
-    changed = listing->state != HF_LISTING_KNOWN || listing->items.digest != listing->next.digest ||
-              listing->items.count != listing->next.count;
-    /* What is the same stays, with the schemas that are compiled. */
-    if (changed) {
-      items_deinit(&listing->items, validator_of(listing));
-      listing->items = listing->next;
-      items_init(&listing->next);
-    } else {
-      items_deinit(&listing->next, validator_of(listing));
-    }
-    listing->state = HF_LISTING_KNOWN;
-    hf_time ttl = listing->ttl_ms >= 0 ? hf_time_min(HF_MS(listing->ttl_ms), HF_SECONDS(86400)) : HF_TIME_NEVER;
-    listing->fresh_until = ttl == HF_TIME_NEVER && !hf_instance_announces(instance, listing->kind)
-                               ? hf_time_add(now, instance->config->limits.list_ttl)
-                               : hf_time_add(now, ttl);
+    changed = take_over(listing);
+    hf_pace_ended(&listing->pace, changed);
   } else {
     items_deinit(&listing->next, validator_of(listing));
     if (listing->state == HF_LISTING_NONE)
       listing->state = HF_LISTING_FAILED;
   }
-  bool again = listing->again;
+  const bool again = listing->again;
   listing->again = false;
   hf_instance_listed(instance, listing->kind, changed);
-  if (again && instance->phase == HF_UPSTREAM_READY)
-    hf_listing_load(listing);
+  if (listing->loading || listing->state == HF_LISTING_ABSENT)
+    return;
+  if (again && good)
+    load_for_notice(listing);
+  else if (listing->is_old || listing->state == HF_LISTING_FAILED)
+    load_later(listing);
 }
 
 static void request_page(struct hf_listing *listing);
 
-static int64_t read_ttl(const struct hf_message *response) {
-  uint32_t node;
-  int64_t ttl;
-  if (hf_json_member(&response->doc, response->at[HF_FIELD_RESULT], HF_STR("ttlMs"), &node) < 0 ||
-      hf_json_int64(hf_json_span(&response->doc, node), &ttl) < 0 || ttl < 0)
-    return -1;
-  return ttl;
+/* How long the page is good for, counted from now; each has a time of its own. */
+static void read_lifetime(struct hf_listing *listing, const struct hf_message *response) {
+  const struct hf_limits *limits = &listing->instance->config->limits;
+  struct hf_loop *loop = listing->instance->gateway->loop;
+  int64_t ttl_ms;
+  if (hf_ttl_read(response, &ttl_ms)) {
+    const hf_time said = HF_MS(ttl_ms);
+    const hf_time ttl = said < limits->list_ttl_min   ? limits->list_ttl_min
+                        : said > limits->list_ttl_max ? limits->list_ttl_max
+                                                      : said;
+    listing->next_expires = hf_time_min(listing->next_expires, hf_time_add(loop->now, ttl));
+  }
+  listing->next_is_public = listing->next_is_public && hf_ttl_is_public(response);
 }
 
 /* Takes a page in. Returns true if another one must be asked for. */
@@ -301,7 +347,7 @@ static bool take_page(struct hf_listing *listing, const struct hf_message *respo
     warn(listing, r == HF_ERR_LIMIT ? "list too long, cut" : "list could not be read");
     return false;
   }
-  listing->ttl_ms = read_ttl(response);
+  read_lifetime(listing, response);
 
   struct hf_str cursor = hf_message_raw(response, HF_FIELD_NEXT_CURSOR);
   if (!cursor.ptr || cursor.ptr[0] != '"')
@@ -336,13 +382,22 @@ static void page_done(void *ctx, const struct hf_evidence *evidence, const struc
   finish(listing, false);
 }
 
-static void timed_out(struct hf_timer *timer) {
-  struct hf_listing *listing = HF_CONTAINER_OF(timer, struct hf_listing, timer);
+static void time_out(struct hf_listing *listing) {
   struct hf_upstream *upstream = listing->instance->upstream;
   if (listing->ref)
     upstream->ops->abort(upstream, listing->ref, HF_STR("timed out"));
   warn(listing, "list was not answered in time");
   finish(listing, false);
+}
+
+static void due(struct hf_timer *timer) {
+  struct hf_listing *listing = HF_CONTAINER_OF(timer, struct hf_listing, timer);
+  if (listing->loading)
+    time_out(listing);
+  else if (listing->instance->phase == HF_UPSTREAM_READY && listing->failures > 0)
+    hf_listing_load(listing);
+  else
+    load_for_notice(listing);
 }
 
 static const struct hf_attempt_events page_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
@@ -372,8 +427,29 @@ void hf_listing_load(struct hf_listing *listing) {
   listing->loading = true;
   listing->pages = 0;
   listing->cursor = (struct hf_str){NULL, 0};
-  listing->ttl_ms = -1;
+  listing->next_expires = HF_TIME_NEVER;
+  listing->next_is_public = true;
   request_page(listing);
+}
+
+void hf_listing_notice(struct hf_listing *listing) {
+  if (listing->state == HF_LISTING_ABSENT)
+    return;
+  listing->is_old = true;
+  listing->failures = 0;
+  if (listing->loading)
+    listing->again = true;
+  else
+    load_for_notice(listing);
+}
+
+hf_time hf_listing_fresh_until(const struct hf_listing *listing) {
+  const struct hf_instance *instance = listing->instance;
+  if (listing->is_old)
+    return 0;
+  if (listing->expires != HF_TIME_NEVER || hf_instance_announces(instance, listing->kind))
+    return listing->expires;
+  return hf_time_add(listing->loaded_at, instance->config->limits.list_ttl);
 }
 
 void hf_listing_set_absent(struct hf_listing *listing) {

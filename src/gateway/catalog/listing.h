@@ -1,13 +1,15 @@
 /* One list of one upstream: its tools, prompts, resources or resource templates.
  *
  * It is loaded page by page and kept until the server announces a change or its time is up; while it is loaded anew,
- * and when that fails, the old one stays. A cursor that does not advance, too many pages and too many items end a list,
- * with what was read; an item that cannot be read is left out alone. Items keep their own bytes. */
+ * and when that fails, the old one stays. Announcements are taken together (pace.h); a loading that one of them asked
+ * for and that failed is tried again, ever later. A cursor that does not advance, too many pages and too many items end
+ * a list, with what was read; an item that cannot be read is left out alone. Items keep their own bytes. */
 #ifndef HF_GATEWAY_CATALOG_LISTING_H
 #define HF_GATEWAY_CATALOG_LISTING_H
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "gateway/catalog/pace.h"
 #include "gateway/catalog/param_header.h"
 #include "gateway/loop.h"
 #include "gateway/upstream.h"
@@ -64,17 +66,23 @@ struct hf_listing {
   enum hf_listing_state state;
   struct hf_items items;
   hf_time tried_at; /* when the last loading ended, well or not */
-  hf_time fresh_until;
+  hf_time loaded_at;
+  hf_time expires; /* by the server's own word; HF_TIME_NEVER: it said nothing */
+  bool is_public;  /* by its word, too: it is the same for everybody */
+  bool is_old;     /* a change was announced since */
+  struct hf_pace pace;
+  unsigned failures; /* in a row */
 
   /* While it is being loaded. */
   bool loading;
   bool again; /* a change was announced meanwhile */
   struct hf_items next;
+  hf_time next_expires; /* of the pages so far, the first to do so */
+  bool next_is_public;  /* all of them */
   unsigned pages;
   struct hf_str cursor; /* raw, of the page under way; owned by `next.arena` */
   struct hf_attempt_ref *ref;
-  struct hf_timer timer;
-  int64_t ttl_ms; /* from the answer; negative if none */
+  struct hf_timer timer; /* of the page; while none is under way, until the list is loaded for a notice */
 };
 
 int hf_listing_init(struct hf_listing *listing, struct hf_instance *instance, enum hf_list_kind kind);
@@ -82,6 +90,12 @@ void hf_listing_deinit(struct hf_listing *listing);
 
 /* Starts loading; the instance is READY. While it loads, remembers that it must be loaded again. */
 void hf_listing_load(struct hf_listing *listing);
+
+/* The server says that it has changed: it is old, and is loaded anew when it is time to. */
+void hf_listing_notice(struct hf_listing *listing);
+
+/* Until when it need not be asked for anew: the past if it is old. */
+hf_time hf_listing_fresh_until(const struct hf_listing *listing);
 
 /* The server has no such list. */
 void hf_listing_set_absent(struct hf_listing *listing);

@@ -2,394 +2,549 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "gateway/catalog/catalog.h"
+#include "gateway/catalog/alias.h"
 #include "gateway/gateway.h"
+#include "gateway/own_request.h"
 #include "mcp/compose.h"
-#include "mcp/log_level.h"
 #include "mcp/rewrite.h"
-#include "json/write.h"
 
-#include <stdio.h>
+enum { NOTICE_MAX = 1 << 17, ANCESTORS_MAX = 64 };
 
-enum { NOTICE_MAX = 1 << 16, URIS_MAX = 1 << 18, FILTER_NODES_MAX = 4096, URIS_SEEN_MAX = 1 << 20 };
-
-struct subscription {
-  struct hf_list link; /* in the gateway's list */
-  struct hf_client *client;
-  struct hf_instance *instance; /* borrowed: forgotten when it retires */
-  struct hf_exchange *listen;   /* or NULL */
-  struct hf_str uri;            /* owned */
+/* A URI of a server that somebody wants to hear of. In its instance's map; goes when nobody does, and nothing about it
+ * is under way. */
+struct topic {
+  struct hf_instance *instance;
+  struct hf_str uri;        /* owned */
+  struct hf_list listeners; /* struct subscription */
+  enum hf_topic_state state;
+  hf_time held_since;              /* the first time; 0: never yet */
+  const struct hf_exchange *asker; /* the client's request that asks for it; only compared */
+  struct hf_attempt_ref *ref;      /* the gateway's own */
 };
 
-static void subscription_free(struct subscription *subscription) {
-  hf_list_remove(&subscription->link);
-  hf_free((char *)subscription->uri.ptr);
-  hf_free(subscription);
+struct subscription {
+  struct hf_list at_topic;
+  struct hf_list at_owner; /* the client, or the listening request */
+  struct topic *topic;
+  struct hf_client *client;
+  struct hf_exchange *listen; /* or NULL */
+  bool missed;                /* an update came before the stream was acknowledged */
+  struct hf_str shown;        /* owned; absent: it says the server's own URI */
+};
+
+static struct topic *topic_of(const struct hf_instance *instance, struct hf_str uri) {
+  return hf_map_get(&instance->topics, uri);
 }
 
-int hf_subscription_add(struct hf_client *client, struct hf_instance *instance, struct hf_exchange *listen,
-                        struct hf_str uri) {
-  struct hf_list *it, *tmp;
-  size_t count = 0;
-  HF_LIST_FOREACH (it, tmp, &client->gateway->subscriptions) {
-    struct subscription *other = HF_CONTAINER_OF(it, struct subscription, link);
-    if (other->client != client)
-      continue;
-    if (other->instance == instance && other->listen == listen && hf_str_equal(other->uri, uri))
-      return 0;
-    if (++count >= HF_SUBSCRIPTIONS_MAX)
-      return HF_ERR_LIMIT;
-  }
-  struct subscription *subscription = hf_calloc(1, sizeof *subscription);
+static struct topic *topic_at(const struct hf_instance *instance, size_t i) {
+  return instance->topics.entries[i].value;
+}
+
+static void topic_free(struct topic *topic) {
+  hf_map_remove(&topic->instance->topics, topic->uri);
+  hf_free((char *)topic->uri.ptr);
+  hf_free(topic);
+}
+
+static void topic_release(struct topic *topic) {
+  if (hf_list_empty(&topic->listeners) && !topic->asker && !topic->ref)
+    topic_free(topic);
+}
+
+static int topic_get(struct hf_instance *instance, struct hf_str uri, struct topic **ret_topic) {
+  *ret_topic = topic_of(instance, uri);
+  if (*ret_topic)
+    return 0;
+  if (uri.len > HF_URI_BYTES_MAX)
+    return HF_ERR_LIMIT;
+  struct topic *topic = hf_calloc(1, sizeof *topic);
   char *copy = hf_strndup(uri.ptr, uri.len);
-  if (!subscription || !copy) {
-    hf_free(subscription);
-    hf_free(copy);
-    return HF_ERR_NOMEM;
+  if (topic && copy) {
+    *topic = (struct topic){.instance = instance, .uri = {copy, uri.len}, .state = HF_TOPIC_NEW};
+    hf_list_init(&topic->listeners);
   }
-  *subscription =
-      (struct subscription){.client = client, .instance = instance, .listen = listen, .uri = {copy, uri.len}};
-  hf_list_push_back(&client->gateway->subscriptions, &subscription->link);
+  int r = topic && copy ? hf_map_put(&instance->topics, uri, topic) : HF_ERR_NOMEM;
+  if (r < 0) {
+    hf_free(topic);
+    hf_free(copy);
+    return r;
+  }
+  *ret_topic = topic;
   return 0;
 }
 
-bool hf_subscription_wanted(const struct hf_instance *instance, struct hf_str uri) {
+static struct hf_list *owner_list(struct hf_client *client, struct hf_exchange *listen) {
+  return listen ? &listen->subscriptions : &client->subscriptions;
+}
+
+static unsigned *owner_count(struct hf_client *client, struct hf_exchange *listen) {
+  return listen ? &listen->subscription_count : &client->subscription_count;
+}
+
+static struct subscription *of_owner(struct hf_list *link) {
+  return HF_CONTAINER_OF(link, struct subscription, at_owner);
+}
+
+static struct subscription *of_topic(struct hf_list *link) {
+  return HF_CONTAINER_OF(link, struct subscription, at_topic);
+}
+
+static struct hf_str shown_by(const struct subscription *subscription) {
+  return subscription->shown.ptr ? subscription->shown : subscription->topic->uri;
+}
+
+/* Takes it out of both lists; its topic stays. */
+static void subscription_free(struct subscription *subscription) {
+  hf_list_remove(&subscription->at_topic);
+  hf_list_remove(&subscription->at_owner);
+  --*owner_count(subscription->client, subscription->listen);
+  hf_free((char *)subscription->shown.ptr);
+  hf_free(subscription);
+}
+
+static struct subscription *find(struct hf_client *client, struct hf_exchange *listen, struct hf_str shown) {
+  struct hf_list *it, *tmp, *list = owner_list(client, listen);
+  HF_LIST_FOREACH (it, tmp, list)
+    if (hf_str_equal(shown_by(of_owner(it)), shown))
+      return of_owner(it);
+  return NULL;
+}
+
+int hf_subscription_add(struct hf_client *client, const struct hf_wish *wish) {
+  if (find(client, wish->listen, wish->shown.ptr ? wish->shown : wish->uri))
+    return 0;
+  unsigned *count = owner_count(client, wish->listen);
+  struct topic *topic;
+  int r = *count < HF_SUBSCRIPTIONS_MAX ? topic_get(wish->instance, wish->uri, &topic) : HF_ERR_LIMIT;
+  if (r < 0)
+    return r;
+  struct subscription *subscription = hf_calloc(1, sizeof *subscription);
+  char *shown = wish->shown.ptr ? hf_strndup(wish->shown.ptr, wish->shown.len) : NULL;
+  if (!subscription || (wish->shown.ptr && !shown)) {
+    hf_free(subscription);
+    hf_free(shown);
+    topic_release(topic);
+    return HF_ERR_NOMEM;
+  }
+  *subscription = (struct subscription){
+      .topic = topic, .client = client, .listen = wish->listen, .shown = {shown, shown ? wish->shown.len : 0}};
+  hf_list_push_back(&topic->listeners, &subscription->at_topic);
+  hf_list_push_back(owner_list(client, wish->listen), &subscription->at_owner);
+  ++*count;
+  return 0;
+}
+
+struct hf_instance *hf_subscription_place(const struct hf_client *client, struct hf_str shown, struct hf_str *ret_uri) {
+  const struct subscription *subscription = find((struct hf_client *)client, NULL, shown);
+  if (subscription && ret_uri)
+    *ret_uri = subscription->topic->uri;
+  return subscription ? subscription->topic->instance : NULL;
+}
+
+static void tell(struct topic *topic, enum hf_method method) {
+  struct hf_buf raw;
+  hf_buf_init(&raw, NOTICE_MAX);
+  if (hf_json_escape(&raw, topic->uri) == 0)
+    hf_instance_tell(topic->instance, method, "uri", hf_buf_str(&raw));
+  hf_buf_deinit(&raw);
+}
+
+/* The last one is gone: the server need not tell of it any more. */
+static void topic_left(struct topic *topic) {
+  if (!hf_list_empty(&topic->listeners))
+    return;
+  if (topic->instance->era == HF_ERA_MODERN)
+    hf_feed_change(&topic->instance->feed);
+  else if (topic->state == HF_TOPIC_HELD)
+    tell(topic, HF_METHOD_RESOURCES_UNSUBSCRIBE);
+  topic->state = HF_TOPIC_NEW;
+  topic_release(topic);
+}
+
+bool hf_subscription_remove(struct hf_client *client, struct hf_str shown) {
+  struct subscription *subscription = find(client, NULL, shown);
+  if (!subscription)
+    return true;
+  struct topic *topic = subscription->topic;
+  const bool legacy = topic->instance->era != HF_ERA_MODERN;
+  subscription_free(subscription);
+  const bool last = hf_list_empty(&topic->listeners);
+  if (last && legacy)
+    topic->state = HF_TOPIC_NEW; /* the caller tells the server */
+  topic_left(topic);
+  return last && legacy;
+}
+
+static void forget(struct hf_list *owned) {
+  while (!hf_list_empty(owned)) {
+    struct subscription *subscription = of_owner(owned->next);
+    struct topic *topic = subscription->topic;
+    subscription_free(subscription);
+    topic_left(topic);
+  }
+}
+
+void hf_subscription_forget_client(struct hf_client *client) {
+  forget(&client->subscriptions);
+}
+
+/* Nothing is told: the upstream ends, or is another one's by now. */
+void hf_subscription_forget_instance(struct hf_instance *instance) {
+  while (instance->topics.len > 0) {
+    struct topic *topic = topic_at(instance, instance->topics.len - 1);
+    while (!hf_list_empty(&topic->listeners))
+      subscription_free(of_topic(topic->listeners.next));
+    if (topic->ref)
+      instance->upstream->ops->abort(instance->upstream, topic->ref, HF_STR("nobody waits for it any more"));
+    topic_free(topic);
+  }
+}
+
+enum hf_topic_state hf_subscription_state(const struct hf_instance *instance, struct hf_str uri) {
+  const struct topic *topic = topic_of(instance, uri);
+  return topic ? topic->state : HF_TOPIC_NONE;
+}
+
+/* The URI of an update as this subscriber knows it: the topic's, or one below it. */
+static int write_uri(const struct subscription *subscription, struct hf_str uri, struct hf_buf *raw) {
+  if (!subscription->shown.ptr || hf_str_equal(uri, subscription->topic->uri))
+    return hf_json_escape(raw, subscription->shown.ptr ? subscription->shown : uri);
+  struct hf_buf alias;
+  hf_buf_init(&alias, NOTICE_MAX);
+  int r = hf_alias_write(&alias, subscription->topic->instance->settings->name, uri);
+  if (r == 0)
+    r = hf_json_escape(raw, hf_buf_str(&alias));
+  hf_buf_deinit(&alias);
+  return r;
+}
+
+static void hand_over(const struct subscription *subscription, struct hf_pieces *text) {
+  if (subscription->listen)
+    hf_exchange_message(subscription->listen, text);
+  else
+    hf_client_notify(subscription->client, text);
+}
+
+/* On a listen stream everything carries the id of the request that opened it; elsewhere nothing carries one. */
+static int rewrite_update(const struct subscription *subscription, const struct hf_message *message,
+                          struct hf_pieces *text) {
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, message);
+  if (subscription->listen)
+    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_SUBSCRIPTION), subscription->listen->request.id);
+  else if (message->at[HF_FIELD_META_SUBSCRIPTION])
+    hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_SUBSCRIPTION));
+  if (subscription->shown.ptr) {
+    struct hf_buf raw;
+    hf_buf_init(&raw, NOTICE_MAX);
+    if (write_uri(subscription, message->uri, &raw) == 0)
+      hf_rewrite_replace(&rewrite, message->at[HF_FIELD_URI], hf_buf_str(&raw));
+    else
+      rewrite.error = HF_ERR_NOMEM;
+    hf_buf_deinit(&raw);
+  }
+  return hf_rewrite_finish(&rewrite, text);
+}
+
+/* A notice of the gateway's own: the subscriber is to look. */
+static int compose_update(const struct subscription *subscription, struct hf_pieces *text) {
+  struct hf_buf params, whole;
+  hf_buf_init(&params, NOTICE_MAX);
+  hf_buf_init(&whole, 2 * NOTICE_MAX);
+  struct hf_json_writer w;
+  hf_json_writer_init(&w, &params);
+  hf_json_write_object(&w);
+  hf_json_write_member_str(&w, "uri", shown_by(subscription));
+  if (subscription->listen) {
+    hf_json_write_key(&w, "_meta");
+    hf_json_write_object(&w);
+    hf_json_write_member_raw(&w, HF_META_SUBSCRIPTION, subscription->listen->request.id);
+    hf_json_write_object_end(&w);
+  }
+  hf_json_write_object_end(&w);
+  int r = hf_json_write_finish(&w);
+  if (r == 0)
+    r = hf_compose_notification(&whole, hf_method_info(HF_METHOD_RESOURCES_UPDATED)->name, hf_buf_str(&params));
+  if (r == 0)
+    r = hf_pieces_add_copy(text, hf_buf_str(&whole));
+  hf_buf_deinit(&params);
+  hf_buf_deinit(&whole);
+  return r;
+}
+
+/* `message` NULL: a notice of the gateway's own. */
+static void send(struct subscription *subscription, const struct hf_message *message) {
+  if (subscription->listen && subscription->listen->stage != HF_STAGE_LISTENING) {
+    subscription->missed = true;
+    return;
+  }
+  struct hf_pieces text;
+  hf_pieces_init(&text);
+  int r = message ? rewrite_update(subscription, message, &text) : compose_update(subscription, &text);
+  if (r == 0)
+    hand_over(subscription, &text);
+  hf_pieces_deinit(&text);
+}
+
+void hf_subscription_catch_up(const struct hf_exchange *listen) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance == instance && hf_str_equal(subscription->uri, uri))
+  HF_LIST_FOREACH (it, tmp, &listen->subscriptions) {
+    struct subscription *subscription = of_owner(it);
+    if (subscription->missed)
+      send(subscription, NULL);
+    subscription->missed = false;
+  }
+}
+
+/* Has it been told already, as one who wants this very URI? */
+static bool has_own(const struct subscription *subscription, const struct topic *exact) {
+  struct hf_list *it, *tmp;
+  if (!exact)
+    return false;
+  HF_LIST_FOREACH (it, tmp, owner_list(subscription->client, subscription->listen))
+    if (of_owner(it)->topic == exact)
+      return true;
+  return false;
+}
+
+static void tell_of(const struct topic *topic, const struct topic *exact, const struct hf_message *message) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &topic->listeners)
+    if (topic == exact || !has_own(of_topic(it), exact))
+      send(of_topic(it), message);
+}
+
+/* What is above a URI: it up to its last slash, then without that. An empty segment ends it: that of "scheme://". */
+static bool shorten(struct hf_str *uri) {
+  if (uri->len > 0 && uri->ptr[uri->len - 1] == '/') {
+    uri->len--;
+    return uri->len > 0 && uri->ptr[uri->len - 1] != '/';
+  }
+  while (uri->len > 0 && uri->ptr[uri->len - 1] != '/')
+    uri->len--;
+  return uri->len > 0;
+}
+
+void hf_subscription_updated(struct hf_instance *instance, const struct hf_message *message) {
+  if (instance->topics.len == 0 || !message->uri.ptr)
+    return;
+  const struct topic *exact = topic_of(instance, message->uri);
+  if (exact)
+    tell_of(exact, exact, message);
+  struct hf_str above = message->uri;
+  for (int i = 0; i < ANCESTORS_MAX && shorten(&above); i++) {
+    const struct topic *topic = topic_of(instance, above);
+    if (topic)
+      tell_of(topic, exact, message);
+  }
+}
+
+static void tell_all_to_look(struct topic *topic) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &topic->listeners)
+    send(of_topic(it), NULL);
+}
+
+static void set_held(struct topic *topic) {
+  topic->state = HF_TOPIC_HELD;
+  if (topic->held_since == 0)
+    topic->held_since = topic->instance->gateway->loop->now;
+}
+
+/* A broken connection is no answer: the next session asks again. */
+static void own_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
+  (void)evidence;
+  struct topic *topic = ctx;
+  const bool again = topic->held_since > 0;
+  topic->ref = NULL;
+  if (response && response->kind == HF_MESSAGE_RESULT)
+    set_held(topic);
+  else
+    topic->state = response ? HF_TOPIC_REFUSED : HF_TOPIC_NEW;
+  hf_gateway_wake(topic->instance->gateway);
+  if (topic->state == HF_TOPIC_HELD && again)
+    tell_all_to_look(topic);
+  if (hf_list_empty(&topic->listeners))
+    topic_left(topic);
+}
+
+static const struct hf_attempt_events own_events = {hf_own_request_sent, hf_own_request_life, hf_own_request_message,
+                                                    own_done};
+
+static void ask_legacy(struct topic *topic) {
+  struct hf_instance *instance = topic->instance;
+  struct hf_buf raw;
+  hf_buf_init(&raw, NOTICE_MAX);
+  const bool can = hf_json_escape(&raw, topic->uri) == 0;
+  const struct hf_own_request request = {.method = HF_METHOD_RESOURCES_SUBSCRIBE,
+                                         .key = "uri",
+                                         .raw = hf_buf_str(&raw),
+                                         .patience = instance->settings->start_timeout,
+                                         .events = &own_events,
+                                         .ctx = topic};
+  if (can && hf_own_request_send(instance, &request, &topic->ref) == 0)
+    topic->state = HF_TOPIC_ASKED;
+  hf_buf_deinit(&raw);
+}
+
+static void ask(struct topic *topic) {
+  struct hf_instance *instance = topic->instance;
+  if (topic->state != HF_TOPIC_NEW || topic->ref || topic->asker)
+    return;
+  if (instance->phase != HF_UPSTREAM_READY)
+    hf_instance_start(instance); /* everything is asked for once it is there */
+  else if (!instance->capabilities.resources_subscribe)
+    topic->state = HF_TOPIC_REFUSED;
+  else if (instance->era != HF_ERA_MODERN)
+    ask_legacy(topic);
+  else if (instance->feed.refused)
+    topic->state = HF_TOPIC_REFUSED;
+  else
+    hf_feed_change(&instance->feed);
+}
+
+void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri) {
+  struct topic *topic = topic_of(instance, uri);
+  if (topic)
+    ask(topic);
+}
+
+static struct topic *topic_of_request(const struct hf_exchange *exchange) {
+  const struct hf_target_tool *target = exchange->target;
+  if (!target->instance || exchange->request.method != HF_METHOD_RESOURCES_SUBSCRIBE)
+    return NULL;
+  return topic_of(target->instance, target->uri.ptr ? target->uri : exchange->request.uri);
+}
+
+void hf_subscription_asked(const struct hf_exchange *exchange) {
+  struct topic *topic = topic_of_request(exchange);
+  topic->state = HF_TOPIC_ASKED;
+  topic->asker = exchange;
+}
+
+void hf_subscription_answered(const struct hf_exchange *exchange, bool good) {
+  struct topic *topic = topic_of_request(exchange);
+  if (!topic || topic->asker != exchange)
+    return;
+  topic->asker = NULL;
+  hf_gateway_wake(topic->instance->gateway);
+  if (good) {
+    set_held(topic);
+    topic_left(topic);
+    return;
+  }
+  topic->state = HF_TOPIC_NEW;
+  struct subscription *own = find(exchange->client, NULL, exchange->request.uri);
+  if (own)
+    subscription_free(own);
+  if (hf_list_empty(&topic->listeners))
+    topic_release(topic);
+  else
+    ask(topic); /* others want it, too */
+}
+
+void hf_subscription_forget_request(struct hf_exchange *exchange) {
+  if (exchange->request.method == HF_METHOD_SUBSCRIPTIONS_LISTEN) {
+    forget(&exchange->subscriptions);
+    return;
+  }
+  hf_subscription_answered(exchange, false);
+  if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE && exchange->stage == HF_STAGE_WAITING &&
+      exchange->request.uri.ptr)
+    (void)hf_subscription_remove(exchange->client, exchange->request.uri);
+}
+
+bool hf_subscription_is_open(const struct hf_exchange *listen) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &listen->subscriptions) {
+    const enum hf_topic_state state = of_owner(it)->topic->state;
+    if (state == HF_TOPIC_NEW || state == HF_TOPIC_ASKED)
       return true;
   }
   return false;
 }
 
-static void unsubscribe_upstream(struct hf_instance *instance, struct hf_str uri) {
-  if (hf_subscription_wanted(instance, uri) || instance->era == HF_ERA_MODERN)
-    return;
-  struct hf_buf raw;
-  hf_buf_init(&raw, NOTICE_MAX);
-  if (hf_json_escape(&raw, uri) == 0)
-    hf_instance_tell(instance, HF_METHOD_RESOURCES_UNSUBSCRIBE, "uri", hf_buf_str(&raw));
-  hf_buf_deinit(&raw);
-}
-
-void hf_subscription_remove(struct hf_client *client, struct hf_str uri) {
+void hf_subscription_write_agreed(const struct hf_exchange *listen, struct hf_json_writer *w) {
   struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &client->gateway->subscriptions) {
-    struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->client == client && !subscription->listen && hf_str_equal(subscription->uri, uri))
-      subscription_free(subscription);
-  }
-}
-
-/* Frees those that match; the last one of a URI is undone at the server. */
-static void forget(struct hf_gateway *gateway, const struct hf_client *client, const struct hf_exchange *listen) {
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &gateway->subscriptions) {
-    struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if ((client && subscription->client != client) || (listen && subscription->listen != listen))
-      continue;
-    struct hf_instance *instance = subscription->instance;
-    struct hf_str uri = subscription->uri;
-    subscription->uri.ptr = NULL;
-    subscription_free(subscription);
-    unsubscribe_upstream(instance, uri);
-    hf_free((char *)uri.ptr);
-  }
-}
-
-void hf_subscription_forget_client(struct hf_client *client) {
-  forget(client->gateway, client, NULL);
-}
-
-void hf_subscription_forget_listen(struct hf_exchange *listen) {
-  forget(listen->client->gateway, NULL, listen);
-}
-
-void hf_subscription_forget_instance(struct hf_instance *instance) {
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance == instance)
-      subscription_free(subscription);
-  }
-}
-
-static void each_uri(struct hf_instance *instance, void (*take)(void *ctx, struct hf_str uri), void *ctx) {
-  struct hf_map seen; /* where it does not suffice, a URI comes twice, which is harmless */
-  hf_map_init(&seen, URIS_SEEN_MAX);
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance != instance || hf_map_get(&seen, subscription->uri))
-      continue;
-    (void)hf_map_put(&seen, subscription->uri, instance);
-    take(ctx, subscription->uri);
-  }
-  hf_map_deinit(&seen);
-}
-
-static void list_uri(void *ctx, struct hf_str uri) {
-  hf_json_write_str(ctx, uri);
-}
-
-/* A modern server is asked for everything in one stream: changes of lists, and each URI once. */
-static void renew_listen(struct hf_instance *instance) {
-  const struct hf_capabilities *can = &instance->capabilities;
-  struct hf_buf filter;
-  hf_buf_init(&filter, URIS_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &filter);
-  hf_json_write_object(&w);
-  if (can->tools_changed)
-    hf_json_write_member_bool(&w, "toolsListChanged", true);
-  if (can->prompts_changed)
-    hf_json_write_member_bool(&w, "promptsListChanged", true);
-  if (can->resources_changed)
-    hf_json_write_member_bool(&w, "resourcesListChanged", true);
-  hf_json_write_key(&w, "resourceSubscriptions");
-  hf_json_write_array(&w);
-  size_t before = filter.len;
-  each_uri(instance, list_uri, &w);
-  bool wanted = filter.len > before || can->tools_changed || can->prompts_changed || can->resources_changed;
-  hf_json_write_array_end(&w);
-  hf_json_write_object_end(&w);
-  if (hf_json_write_finish(&w) == 0 && wanted)
-    hf_instance_listen(instance, hf_buf_str(&filter));
-  hf_buf_deinit(&filter);
-}
-
-static void subscribe_upstream(void *ctx, struct hf_str uri) {
-  struct hf_buf raw;
-  hf_buf_init(&raw, NOTICE_MAX);
-  if (hf_json_escape(&raw, uri) == 0)
-    hf_instance_tell(ctx, HF_METHOD_RESOURCES_SUBSCRIBE, "uri", hf_buf_str(&raw));
-  hf_buf_deinit(&raw);
+  HF_LIST_FOREACH (it, tmp, &listen->subscriptions)
+    if (of_owner(it)->topic->state != HF_TOPIC_REFUSED)
+      hf_json_write_str(w, shown_by(of_owner(it)));
 }
 
 void hf_subscription_renew(struct hf_instance *instance) {
-  if (instance->era == HF_ERA_MODERN)
-    renew_listen(instance);
-  else
-    each_uri(instance, subscribe_upstream, instance);
-}
-
-void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri) {
-  if (instance->phase != HF_UPSTREAM_READY)
-    return; /* it is asked for everything when it is */
-  if (instance->era == HF_ERA_MODERN)
-    hf_job_defer(instance->gateway->loop, &instance->renewal);
-  else
-    subscribe_upstream(instance, uri);
-}
-
-/* On a listen stream everything carries the id of the request that opened it; elsewhere nothing carries one. */
-static void send(struct hf_client *client, struct hf_exchange *listen, const struct hf_message *message) {
-  struct hf_rewrite rewrite;
-  hf_rewrite_begin(&rewrite, message);
-  if (listen)
-    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_SUBSCRIPTION), listen->request.id);
-  else if (message->at[HF_FIELD_META_SUBSCRIPTION])
-    hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_SUBSCRIPTION));
-  struct hf_pieces text;
-  hf_pieces_init(&text);
-  if (hf_rewrite_finish(&rewrite, &text) == 0) {
-    if (listen)
-      hf_exchange_message(listen, &text);
-    else
-      hf_client_notify(client, &text);
-  }
-  hf_pieces_deinit(&text);
-}
-
-static void deliver_update(struct hf_instance *instance, const struct hf_message *message) {
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->subscriptions) {
-    const struct subscription *subscription = HF_CONTAINER_OF(it, struct subscription, link);
-    if (subscription->instance == instance && hf_str_equal(subscription->uri, message->uri))
-      send(subscription->client, subscription->listen, message);
+  for (size_t i = instance->topics.len; i-- > 0;) {
+    struct topic *topic = topic_at(instance, i);
+    if (topic->asker)
+      continue; /* its answer tells, or that it has none */
+    if (topic->ref)
+      instance->upstream->ops->abort(instance->upstream, topic->ref, HF_STR("the session is another one"));
+    topic->ref = NULL;
+    topic->state = HF_TOPIC_NEW;
+    if (hf_list_empty(&topic->listeners))
+      topic_release(topic);
+    else if (instance->era != HF_ERA_MODERN || !instance->capabilities.resources_subscribe)
+      ask(topic);
   }
 }
 
-void hf_subscription_deliver(struct hf_instance *instance, const struct hf_message *message) {
-  if (message->method == HF_METHOD_RESOURCES_UPDATED) {
-    deliver_update(instance, message);
-    return;
-  }
-  if (message->method == HF_METHOD_SUBSCRIPTIONS_ACKNOWLEDGED || message->method == HF_METHOD_CANCELLED ||
-      message->method == HF_METHOD_PROGRESS)
-    return;
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &instance->gateway->clients) {
-    struct hf_client *client = HF_CONTAINER_OF(it, struct hf_client, link);
-    if (client->era != HF_ERA_LEGACY || !client->initialized || !hf_client_sees(client, instance))
+bool hf_subscription_write_wanted(struct hf_instance *instance, struct hf_json_writer *w) {
+  bool any = false;
+  for (size_t i = 0; i < instance->topics.len; i++) {
+    struct topic *topic = topic_at(instance, i);
+    if (hf_list_empty(&topic->listeners) || !instance->capabilities.resources_subscribe)
       continue;
-    if (message->method == HF_METHOD_LOG_MESSAGE && hf_log_level_of(message) < client->log_level)
-      continue;
-    send(client, NULL, message);
-  }
-}
-
-static bool asks_for(const struct hf_json_doc *doc, struct hf_str key) {
-  uint32_t node;
-  bool wanted;
-  return hf_json_member(doc, 0, key, &node) == 0 && hf_json_bool(doc, node, &wanted) == 0 && wanted;
-}
-
-static void subscribe_uri(struct hf_exchange *exchange, struct hf_str uri, struct hf_json_writer *agreed) {
-  struct hf_client *client = exchange->client;
-  for (struct hf_server *server = hf_client_next_server(client, NULL); server;
-       server = hf_client_next_server(client, server)) {
-    struct hf_instance *instance = hf_server_instance(server, client);
-    if (!instance || !hf_catalog_offers(instance, uri))
-      continue;
-    bool wanted = hf_subscription_wanted(instance, uri);
-    if (hf_subscription_add(client, instance, exchange, uri) < 0)
-      return;
-    if (!wanted)
-      hf_subscription_ask(instance, uri);
-    hf_json_write_str(agreed, uri);
-    return;
-  }
-}
-
-static void subscribe_uris(struct hf_exchange *exchange, const struct hf_json_doc *doc, struct hf_json_writer *agreed) {
-  uint32_t array, node;
-  if (hf_json_member(doc, 0, HF_STR("resourceSubscriptions"), &array) < 0)
-    return;
-  hf_json_write_key(agreed, "resourceSubscriptions");
-  hf_json_write_array(agreed);
-  struct hf_json_iter iter = hf_json_iter(doc, array);
-  struct hf_str uri;
-  while (hf_json_next(doc, &iter, NULL, &node))
-    if (hf_json_string(doc, node, &exchange->arena, &uri) == 0)
-      subscribe_uri(exchange, uri, agreed);
-  hf_json_write_array_end(agreed);
-}
-
-static const struct {
-  struct hf_str key;
-  unsigned bits;
-} notices[] = {
-    {HF_STR("toolsListChanged"), 1U << HF_LIST_TOOLS},
-    {HF_STR("promptsListChanged"), 1U << HF_LIST_PROMPTS},
-    {HF_STR("resourcesListChanged"), 1U << HF_LIST_RESOURCES | 1U << HF_LIST_TEMPLATES},
-};
-
-/* Reads the filter, subscribes, and writes what was agreed to. */
-static int agree(struct hf_exchange *exchange, struct hf_json_writer *w) {
-  struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_NOTIFICATIONS);
-  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
-  options.max_nodes = FILTER_NODES_MAX;
-  struct hf_json_scan scan;
-  hf_json_scan_init(&scan, &options);
-  int r = raw.ptr ? hf_json_scan_feed(&scan, raw.ptr, raw.len, true) : HF_ERR_NOTFOUND;
-  if (r == 0 && scan.nodes[0].type == HF_JSON_OBJECT) {
-    struct hf_json_doc doc = hf_json_doc(raw.ptr, &scan);
-    for (size_t i = 0; i < sizeof notices / sizeof notices[0]; i++) {
-      if (!asks_for(&doc, notices[i].key))
-        continue;
-      exchange->listens |= notices[i].bits;
-      hf_json_write_key_str(w, notices[i].key);
-      hf_json_write_bool(w, true);
+    if (!any) {
+      hf_json_write_key(w, "resourceSubscriptions");
+      hf_json_write_array(w);
     }
-    subscribe_uris(exchange, &doc, w);
-  } else {
-    r = HF_ERR_INVALID;
+    any = true;
+    hf_json_write_str(w, topic->uri);
+    if (topic->state == HF_TOPIC_NEW)
+      topic->state = HF_TOPIC_ASKED;
   }
-  hf_json_scan_deinit(&scan);
-  return r;
+  if (any)
+    hf_json_write_array_end(w);
+  return any;
 }
 
-static void write_subscription_meta(const struct hf_exchange *listen, struct hf_json_writer *w) {
-  hf_json_write_key(w, "_meta");
-  hf_json_write_object(w);
-  hf_json_write_member_raw(w, HF_META_SUBSCRIPTION, listen->request.id);
-  hf_json_write_object_end(w);
+static void take_agreed(struct hf_instance *instance, const struct hf_json_doc *doc, uint32_t uris) {
+  struct hf_arena arena;
+  hf_arena_init(&arena, (size_t)HF_URI_BYTES_MAX * HF_TOPICS_MAX);
+  struct hf_json_iter iter = hf_json_iter(doc, uris);
+  uint32_t node;
+  struct hf_str uri;
+  while (!iter.object && hf_json_next(doc, &iter, NULL, &node)) {
+    struct topic *topic = hf_json_type(doc, node) == HF_JSON_STRING && hf_json_string(doc, node, &arena, &uri) == 0
+                              ? topic_of(instance, uri)
+                              : NULL;
+    if (topic)
+      set_held(topic);
+  }
+  hf_arena_deinit(&arena);
 }
 
-static void send_notice(struct hf_client *client, struct hf_exchange *listen, enum hf_method method,
-                        struct hf_str params) {
-  struct hf_buf text;
-  struct hf_pieces pieces;
-  hf_buf_init(&text, URIS_MAX);
-  hf_pieces_init(&pieces);
-  if (hf_compose_notification(&text, hf_method_info(method)->name, params) == 0 &&
-      hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0) {
-    if (listen)
-      hf_exchange_message(listen, &pieces);
-    else
-      hf_client_notify(client, &pieces);
+void hf_subscription_agreed(struct hf_instance *instance, const struct hf_json_doc *doc, uint32_t uris) {
+  for (size_t i = 0; i < instance->topics.len; i++) {
+    struct topic *topic = topic_at(instance, i);
+    if (topic->state == HF_TOPIC_NEW)
+      continue; /* it is not among what was asked for */
+    topic->state = HF_TOPIC_REFUSED;
+    if (!doc)
+      set_held(topic);
   }
-  hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
+  if (doc && uris != HF_JSON_NONE)
+    take_agreed(instance, doc, uris);
 }
 
-void hf_subscription_listen(struct hf_exchange *exchange) {
-  if (!hf_catalog_settle(exchange->client) && !exchange->wait_over) {
-    hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, hf_subscription_listen);
-    return;
-  }
-  hf_exchange_go_on(exchange);
-  struct hf_buf params;
-  hf_buf_init(&params, URIS_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &params);
-  hf_json_write_object(&w);
-  hf_json_write_key(&w, "notifications");
-  hf_json_write_object(&w);
-  exchange->stage = HF_STAGE_LISTENING;
-  int r = agree(exchange, &w);
-  hf_json_write_object_end(&w);
-  write_subscription_meta(exchange, &w);
-  hf_json_write_object_end(&w);
-  if (r == 0 && hf_json_write_finish(&w) == 0)
-    send_notice(exchange->client, exchange, HF_METHOD_SUBSCRIPTIONS_ACKNOWLEDGED, hf_buf_str(&params));
-  else
-    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS,
-                      HF_STR("'notifications' must be an object that says what to "
-                             "listen to"),
-                      (struct hf_str){NULL, 0});
-  hf_buf_deinit(&params);
+void hf_subscription_refused(struct hf_instance *instance) {
+  for (size_t i = 0; i < instance->topics.len; i++)
+    topic_at(instance, i)->state = HF_TOPIC_REFUSED;
 }
 
-void hf_subscription_announce(struct hf_client *client, enum hf_list_kind kind) {
-  enum hf_method method = hf_list_changed_method(kind);
-  if (client->era == HF_ERA_LEGACY) {
-    if (client->initialized && (client->listed & 1U << kind))
-      send_notice(client, NULL, method, (struct hf_str){NULL, 0});
-    return;
+void hf_subscription_missed(struct hf_instance *instance, hf_time opened) {
+  for (size_t i = 0; i < instance->topics.len; i++) {
+    struct topic *topic = topic_at(instance, i);
+    if (topic->state == HF_TOPIC_HELD && topic->held_since < opened)
+      tell_all_to_look(topic);
   }
-  struct hf_list *it, *tmp;
-  HF_LIST_FOREACH (it, tmp, &client->exchanges) {
-    struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_exchange, link);
-    if (exchange->stage != HF_STAGE_LISTENING || !(exchange->listens & 1U << kind))
-      continue;
-    struct hf_buf params;
-    hf_buf_init(&params, NOTICE_MAX);
-    struct hf_json_writer w;
-    hf_json_writer_init(&w, &params);
-    hf_json_write_object(&w);
-    write_subscription_meta(exchange, &w);
-    hf_json_write_object_end(&w);
-    if (hf_json_write_finish(&w) == 0)
-      send_notice(client, exchange, method, hf_buf_str(&params));
-    hf_buf_deinit(&params);
-  }
-}
-
-void hf_subscription_end_listen(struct hf_exchange *exchange) {
-  struct hf_buf result;
-  hf_buf_init(&result, NOTICE_MAX);
-  struct hf_json_writer w;
-  hf_json_writer_init(&w, &result);
-  hf_json_write_object(&w);
-  hf_json_write_member_str(&w, "resultType", HF_STR("complete"));
-  write_subscription_meta(exchange, &w);
-  hf_json_write_object_end(&w);
-  if (hf_json_write_finish(&w) == 0)
-    hf_exchange_result(exchange, hf_buf_str(&result));
-  else
-    hf_exchange_end_cancelled(exchange);
-  hf_buf_deinit(&result);
 }

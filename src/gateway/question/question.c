@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/pipeline.h"
+#include "gateway/question/elicitation.h"
 #include "gateway/question/held.h"
 #include "gateway/question/input_required.h"
 #include "gateway/task/follow.h"
@@ -101,6 +102,8 @@ static void pass_on(struct hf_question *question, const struct hf_message *messa
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (hf_rewrite_finish(&rewrite, &text) == 0) {
+    if (message->method == HF_METHOD_ELICIT)
+      hf_elicitation_note(question->instance, question->client, hf_message_raw(message, HF_FIELD_PARAMS));
     deliver(question, &text);
     tell_pause(question->exchange, question->attempt, HF_CALL_PAUSED);
   } else {
