@@ -504,20 +504,16 @@ static struct hf_stream *resume(struct hf_request *request, struct hf_session *s
 }
 
 /* Without an id a client goes on where the stream that it no longer reads was left: nothing is told twice, and streams
- * that break do not pile up. */
+ * that break do not pile up. Of many that seem to be read most are dead, and nobody has noticed yet. */
 static struct hf_stream *choose_stream(struct hf_request *request, struct hf_session *session, uint64_t *ret_after) {
   const struct hf_limits *limits = &request->settings->limits;
   struct hf_str last = request->head.value[HF_HEAD_LAST_EVENT_ID];
   if (last.len > 0)
     return resume(request, session, last, ret_after);
-  struct hf_stream *stream = hf_session_unread(session);
+  struct hf_stream *stream = hf_session_left(session);
   if (stream) {
     *ret_after = hf_stream_written(stream);
     return stream;
-  }
-  if (hf_session_readers(session) >= HF_SESSION_GET_STREAMS) {
-    hf_request_refuse(request, 409, HF_RPC_INVALID_REQUEST, "too many streams are open in this session");
-    return NULL;
   }
   stream = hf_session_add_stream(session, true, limits->replay_bytes, limits->write_backlog);
   if (!stream)
@@ -566,7 +562,12 @@ static void complete_get(struct hf_request *request) {
     return;
   request->session = session;
   hf_list_push_back(&session->requests, &request->link);
+  hf_list_remove(&stream->link); /* who came last is there for certain: what is told goes to the newest */
+  hf_list_push_back(&session->streams, &stream->link);
   hf_request_read_stream(request, stream, after);
+  bool knows_id = request->head.value[HF_HEAD_LAST_EVENT_ID].len > 0;
+  if (after > 0 && !knows_id && !stream->next && hf_request_is_primed(request))
+    (void)hf_stream_prime(stream);
 }
 
 static void complete_delete(struct hf_request *request) {

@@ -246,19 +246,11 @@ struct hf_stream *hf_session_add_stream(struct hf_session *session, bool standal
   return stream;
 }
 
-size_t hf_session_readers(const struct hf_session *session) {
-  size_t count = 0;
-  for (struct hf_list *it = session->streams.next; it != &session->streams; it = it->next)
-    if (stream_of(it)->standalone && stream_of(it)->reader)
-      count++;
-  return count;
-}
-
 static bool is_standalone(const struct hf_stream *stream, bool read) {
   return stream->standalone && !stream->ended && (stream->reader != NULL) == read;
 }
 
-struct hf_stream *hf_session_unread(const struct hf_session *session) {
+static struct hf_stream *unread(const struct hf_session *session) {
   struct hf_stream *newest = NULL;
   for (struct hf_list *it = session->streams.prev; it != &session->streams; it = it->prev) {
     struct hf_stream *stream = stream_of(it);
@@ -276,5 +268,18 @@ struct hf_stream *hf_session_standalone(const struct hf_session *session) {
   for (struct hf_list *it = session->streams.prev; it != &session->streams; it = it->prev)
     if (is_standalone(stream_of(it), true))
       return stream_of(it);
-  return hf_session_unread(session);
+  return unread(session);
+}
+
+struct hf_stream *hf_session_left(const struct hf_session *session) {
+  struct hf_stream *left = unread(session);
+  struct hf_stream *oldest = NULL;
+  size_t readers = 0;
+  for (struct hf_list *it = session->streams.prev; !left && it != &session->streams; it = it->prev) {
+    if (!is_standalone(stream_of(it), true))
+      continue;
+    oldest = stream_of(it);
+    readers++;
+  }
+  return readers >= HF_SESSION_GET_STREAMS ? oldest : left;
 }

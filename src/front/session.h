@@ -39,7 +39,7 @@ struct hf_session {
   hf_time used;
   bool ended;              /* out of the table; lives on until its last request is over */
   struct hf_list requests; /* the front's open requests and streams: while there are any it doesn't expire */
-  struct hf_list streams;  /* legacy: oldest first */
+  struct hf_list streams;  /* legacy: in the order in which they were opened or come back to */
   uint32_t next_stream;
   struct hf_str endpoint; /* absent: all servers */
   size_t key_len;
@@ -97,11 +97,9 @@ struct hf_stream *hf_session_add_stream(struct hf_session *session, bool standal
 
 void hf_session_drop_stream(struct hf_stream *stream);
 
-/* How many standalone streams are being read. */
-size_t hf_session_readers(const struct hf_session *session);
-
-/* The standalone stream that nobody reads: one on which something waits, else the newest; or NULL. */
-struct hf_stream *hf_session_unread(const struct hf_session *session);
+/* The standalone stream for a client that comes back: one that nobody reads, best one on which something waits; else,
+ * of as many as a session may have, the oldest. NULL: it gets one of its own. */
+struct hf_stream *hf_session_left(const struct hf_session *session);
 
 /* The stream for what belongs to no request: the newest that is read, else the unread one, else NULL. */
 struct hf_stream *hf_session_standalone(const struct hf_session *session);
