@@ -115,6 +115,17 @@ class Task {
 
 const accepted = (answer) => answer?.action === 'accept' && answer.content;
 
+const compute =
+  (tool) =>
+  async ({ seconds, label }, answers, task, left) => {
+    executed(tool, label);
+    task?.say(`computing for ${seconds} s`);
+    const signal = task?.signal ?? left;
+    signal.addEventListener('abort', () => executed(`${tool}.cancelled`, label));
+    await sleep(seconds * 1000, null, { signal });
+    return text(`computed ${label ?? ''} in ${seconds} s`);
+  };
+
 // tool → what it takes, whether it is a task (`may`, `must`, `never`), and what it does with its arguments, the answers and
 // the task that it is, or else a signal that its caller has left. What it `asks`, it asks as soon as it is a task, or else
 // before it begins.
@@ -128,14 +139,12 @@ const tools = {
     schema: object({ seconds: number, label: string }, ['seconds']),
     task: 'may',
     quick: ({ seconds }) => seconds === 0,
-    work: async ({ seconds, label }, answers, task, left) => {
-      executed('slow_compute', label);
-      task?.say(`computing for ${seconds} s`);
-      const signal = task?.signal ?? left;
-      signal.addEventListener('abort', () => executed('slow_compute.cancelled', label));
-      await sleep(seconds * 1000, null, { signal });
-      return text(`computed ${label ?? ''} in ${seconds} s`);
-    },
+    work: compute('slow_compute'),
+  },
+  slow_job: {
+    schema: object({ seconds: number, label: string }, ['seconds']),
+    task: 'must',
+    work: compute('slow_job'),
   },
   failing_job: {
     schema: object({ label: string }, []),
@@ -252,7 +261,7 @@ function build() {
       if (!task) throw new ProtocolError(INVALID_PARAMS, 'Task not found');
       return act(task, ctx);
     });
-  about('tasks/get', (task) => task.detail());
+  about('tasks/get', (task) => (executed('tasks/get', task.taskId), task.detail()));
   about('tasks/update', (task, ctx) => (task.update(ctx.mcpReq.inputResponses ?? {}), {}));
   about('tasks/cancel', (task) => (task.cancel(), {}));
   return server;

@@ -117,13 +117,15 @@ const kinds = {
 export const takers = Object.keys(kinds);
 export const eraOf = (kind) => kinds[kind].era;
 
+// What a connected client of lib.mjs knows of tasks.
+export const verbsOf = (base, modern, client, answer) => (base === 'sdk 1' ? sdkOne(client) : extTasks(client, modern, answer));
+
 // A client of `kind` that `connect(base, options)` has connected. `answer` is given what it is asked.
 export async function takerOver(kind, connect, answer = () => ({ action: 'cancel' })) {
   const { base, era } = kinds[kind];
   const client = await connect(base, { capabilities });
   if (base === 'sdk 1') client.setRequestHandler(ElicitRequestSchema, async ({ params }) => answer(params));
-  const verbs = base === 'sdk 1' ? sdkOne(client) : extTasks(client, era === 'modern', answer);
-  return { ...verbs, client, close: () => client.close() };
+  return { ...verbsOf(base, era === 'modern', client, answer), client, close: () => client.close() };
 }
 
 export const connectTaker = (kind, url, context, answer) =>

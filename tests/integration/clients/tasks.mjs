@@ -2,6 +2,7 @@
 // make tasks, of both protocols, and some that don't. The servers keep a ledger, so what ran twice is seen.
 import assert from 'node:assert';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -45,10 +46,10 @@ async function startServer({ defer }, { program, args = [] }, ...more) {
   return { url: `http://127.0.0.1:${port}/mcp`, ran: (tool, key) => executions(ledger, tool, key) };
 }
 
-// Who asks for tasks gets them: of the servers that have none, the gateway makes them.
-const configFor = (server, { makes }, more = {}) => ({
+// Whoever knows tasks gets them: of the servers that make none, or only when they are asked to, by the gateway.
+const configFor = (server, { program, makes }, more = {}) => ({
   mcpServers: { s: { url: server.url, instance: 'session' } },
-  ...(makes ? {} : { tools: { 's__*': { tasks: 'always' } } }),
+  ...(makes && program === extension ? {} : { tools: { 's__*': { tasks: 'always' } } }),
   ...more,
 });
 
@@ -59,6 +60,8 @@ async function lasting(context, config) {
   const first = await serve(config, { ...context, env });
   return { ...first, again: () => serve({ ...config, listen: first.address }, { ...context, env }) };
 }
+
+const digest = (token) => `sha256:${createHash('sha256').update(token).digest('hex')}`;
 
 // Of a failure ext-tasks gives the words only where it is one of 2025-11-25.
 const fails = (came, words, executed) => {
@@ -148,7 +151,7 @@ for (const kind of takers)
       const second = await connectTaker(kind, after.url(), context);
       const came = await (await second.resume(run.reference)).came;
       if (server.makes) assert.equal(textOf(came.result), 'computed killed in 1.5 s');
-      else fails(came, /may have run/, 'maybe');
+      else fails(came, /may have been executed/, 'maybe');
       assert.equal(upstream.ran('slow_compute', 'killed'), 1);
     });
 
@@ -164,13 +167,13 @@ for (const kind of takers)
       const second = await connectTaker(kind, after.url(), context);
       const came = await (await second.resume(run.reference)).came;
       if (server.makes) assert.equal(textOf(came.result), 'computed stopped in 1.5 s');
-      else fails(came, /may have run|may have been executed/, 'maybe');
+      else fails(came, /may have been executed/, 'maybe');
       assert.equal(upstream.ran('slow_compute', 'stopped'), 1);
     });
 
     await test(`${kind}, ${name}: the task of another principal is none`, async (context) => {
       const upstream = await startServer(context, server);
-      const gateway = await serve(configFor(upstream, server, { auth: { tokens: { alice: 'a-secret', bob: 'b-secret' } } }), context);
+      const gateway = await serve(configFor(upstream, server, { auth: { tokens: { alice: digest('a-secret'), bob: digest('b-secret') } } }), context);
       const connect = (token) =>
         connectTaker(kind, gateway.url(), { ...context, headers: { Authorization: `Bearer ${token}` } });
       const [alice, bob] = [await connect('a-secret'), await connect('b-secret')];
@@ -217,19 +220,20 @@ for (const kind of others)
 
     await test(`${kind}, without tasks, ${name}: a call is cancelled`, async (context) => {
       const upstream = await startServer(context, server);
-      const gateway = await serve(configFor(upstream, server), context);
+      // A modern client's call that broke off would otherwise be kept for a moment, for the client to take it up again.
+      const gateway = await serve({ ...configFor(upstream, server), tools: { 's__*': { coalesce: 0 } } }, context);
       const client = await connectHttp(kind, gateway.url(), context);
       const leaving = new AbortController();
       const call = client.callTool(
-        { name: 's__slow_compute', arguments: { seconds: 30, label: 'long' } },
+        { name: 's__slow_job', arguments: { seconds: 30, label: 'long' } },
         ...(kind === 'sdk 1' ? [undefined] : []),
         { signal: leaving.signal },
       );
-      await eventually(() => upstream.ran('slow_compute', 'long') === 1, 'the call');
+      await eventually(() => upstream.ran(server.makes ? 'tasks/get' : 'slow_job') > 0, 'that the gateway waits for it');
       leaving.abort('enough');
       await assert.rejects(call);
-      await eventually(() => upstream.ran('slow_compute.cancelled', 'long') === 1, 'the cancellation at the server');
-      assert.equal(upstream.ran('slow_compute', 'long'), 1);
+      await eventually(() => upstream.ran('slow_job.cancelled', 'long') === 1, 'the cancellation at the server');
+      assert.equal(upstream.ran('slow_job', 'long'), 1);
     });
   }
 
@@ -257,7 +261,8 @@ for (const kind of [...takers, ...others]) {
 for (const kind of takers) {
   await test(`${kind} over stdio: a task of a child`, async (context) => {
     const server = { command: node, args: [legacy, '--stdio'], instance: 'session' };
-    const taker = await takerOver(kind, (base, options) => connectStdio(base, null, { ...context, config: { mcpServers: { s: server } } }, options), accept);
+    const config = { mcpServers: { s: server }, tools: { 's__*': { tasks: 'always' } } };
+    const taker = await takerOver(kind, (base, options) => connectStdio(base, null, { ...context, config }, options), accept);
     const run = await taker.start('s__slow_compute', { seconds: 0.3, label: 'child' });
     assert.ok(run.id);
     assert.equal(textOf((await run.came).result), 'computed child in 0.3 s');
@@ -276,14 +281,14 @@ for (const kind of takers) {
 
   await test(`${kind}: a server that forgets its tasks with the session leaves them open`, async (context) => {
     const upstream = await startServer(context, { program: legacy }, '--by-session');
-    const gateway = await lasting(context, configFor(upstream, { makes: true }));
+    const gateway = await lasting(context, configFor(upstream, { program: legacy, makes: true }));
     const first = await connectTaker(kind, gateway.url(), context);
     const run = await first.start('s__slow_compute', { seconds: 1, label: 'session' });
     run.came.catch(() => {});
     await eventually(() => upstream.ran('slow_compute', 'session') === 1, 'the call');
     await gateway.stop('SIGKILL');
     const second = await connectTaker(kind, (await gateway.again()).url(), context);
-    fails(await (await second.resume(run.reference)).came, /may have run/, 'maybe');
+    fails(await (await second.resume(run.reference)).came, /may have been executed/, 'maybe');
     assert.equal(upstream.ran('slow_compute', 'session'), 1);
   });
 }

@@ -67,18 +67,27 @@ async function run(taskId, extra, work) {
   }
 }
 
+const compute =
+  (tool) =>
+  async ({ seconds, label }, { say, live }) => {
+    executed(tool, label);
+    await say(`computing for ${seconds} s`);
+    for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(20))
+      if (!(await live())) return executed(`${tool}.cancelled`, label);
+    return text(`computed ${label ?? ''} in ${seconds} s`);
+  };
+
 // tool → { input, support, work }
 const tools = {
   slow_compute: {
     input: { seconds: z.number(), label: z.string().optional() },
     support: 'optional',
-    async work({ seconds, label }, { say, live }) {
-      executed('slow_compute', label);
-      await say(`computing for ${seconds} s`);
-      for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(20))
-        if (!(await live())) return executed('slow_compute.cancelled', label);
-      return text(`computed ${label ?? ''} in ${seconds} s`);
-    },
+    work: compute('slow_compute'),
+  },
+  slow_job: {
+    input: { seconds: z.number(), label: z.string().optional() },
+    support: 'required',
+    work: compute('slow_job'),
   },
   failing_job: {
     input: { label: z.string().optional() },
@@ -189,6 +198,7 @@ async function handle(req, res) {
   const parts = [];
   for await (const part of req) parts.push(part);
   const body = parts.length > 0 ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
+  if (body?.method === 'tasks/get') executed(body.method, body.params.taskId);
   await (await transportFor(req, res, body))?.handleRequest(req, res, body);
 }
 
