@@ -43,7 +43,7 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
     "PRAGMA user_version = 3",
 
     "CREATE TABLE tasks (id TEXT PRIMARY KEY NOT NULL, owner TEXT NOT NULL, status INTEGER NOT NULL,"
-    " created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    " failed INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
     " principal TEXT NOT NULL, endpoint TEXT NOT NULL, call TEXT, tool TEXT, server TEXT, server_task TEXT,"
     " letter TEXT, message TEXT, result TEXT);"
     "CREATE INDEX tasks_principal ON tasks (principal, endpoint, created_ms);"
@@ -72,7 +72,8 @@ const char *const hf_sql_migrations[HF_SCHEMA_VERSION] = {
   " status IN (0, 4) AND executed > 0 AND reason = '" HF_LETTER_GATEWAY_DIED "' ORDER BY last_ms DESC LIMIT 256"
 
 #define TASK_COLUMNS                                                                                                   \
-  "id, owner, status, created_ms, updated_ms, expires_ms, principal, endpoint, call, tool, server, server_task, "      \
+  "id, owner, status, failed, created_ms, updated_ms, expires_ms, principal, endpoint, call, tool, server, "           \
+  "server_task, "                                                                                                      \
   "letter, message"
 
 /* Tasks that are nobody's, and whose servers may still be at them. */
@@ -180,13 +181,13 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
 
     [HF_SQL_TASK_PUT] =
         "INSERT INTO tasks (" TASK_COLUMNS ", result)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
-        " ON CONFLICT (id) DO UPDATE SET owner = ?2, status = ?3,"
-        " created_ms = CASE ?4 WHEN 0 THEN created_ms ELSE ?4 END,"
-        " updated_ms = CASE ?5 WHEN 0 THEN updated_ms ELSE ?5 END,"
-        " expires_ms = CASE ?6 WHEN 0 THEN expires_ms ELSE ?6 END, call = coalesce(?9, call),"
-        " tool = coalesce(?10, tool), server = coalesce(?11, server), server_task = coalesce(?12, server_task),"
-        " letter = coalesce(?13, letter), message = coalesce(?14, message), result = coalesce(?15, result)",
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+        " ON CONFLICT (id) DO UPDATE SET owner = ?2, status = ?3, failed = ?4,"
+        " created_ms = CASE ?5 WHEN 0 THEN created_ms ELSE ?5 END,"
+        " updated_ms = CASE ?6 WHEN 0 THEN updated_ms ELSE ?6 END,"
+        " expires_ms = CASE ?7 WHEN 0 THEN expires_ms ELSE ?7 END, call = coalesce(?10, call),"
+        " tool = coalesce(?11, tool), server = coalesce(?12, server), server_task = coalesce(?13, server_task),"
+        " letter = coalesce(?14, letter), message = coalesce(?15, message), result = coalesce(?16, result)",
     [HF_SQL_TASK_OWNER] = "SELECT owner FROM tasks WHERE id = ?1",
     [HF_SQL_TASK_DROP] = "DELETE FROM tasks WHERE id = ?1 AND (status > 1 OR owner IN (?2, ''))",
     [HF_SQL_TASK_GET] = "SELECT " TASK_COLUMNS ", result FROM tasks WHERE id = ?1 AND expires_ms > ?2",

@@ -78,6 +78,7 @@ static int put(struct hf_database *database, const struct hf_stored_task *task) 
   }
   hf_bind_str(s, HF_TASK_COLUMN_OWNER + 1, hf_database_owner(database));
   bind_int(s, HF_TASK_COLUMN_STATUS + 1, task->status);
+  bind_int(s, HF_TASK_COLUMN_FAILED + 1, task->failed);
   bind_int(s, HF_TASK_COLUMN_CREATED_MS + 1, task->created_ms);
   bind_int(s, HF_TASK_COLUMN_UPDATED_MS + 1, task->updated_ms);
   bind_int(s, HF_TASK_COLUMN_EXPIRES_MS + 1, task->expires_ms);
@@ -121,6 +122,7 @@ static struct hf_stored_task read_small(const struct hf_database *database, sqli
       .server_task = hf_column_str(s, HF_TASK_COLUMN_SERVER_TASK),
       .letter = hf_column_str(s, HF_TASK_COLUMN_LETTER),
       .status = (enum hf_task_status)sqlite3_column_int(s, HF_TASK_COLUMN_STATUS),
+      .failed = sqlite3_column_int(s, HF_TASK_COLUMN_FAILED) != 0,
       .message = hf_column_str(s, HF_TASK_COLUMN_MESSAGE),
       .created_ms = sqlite3_column_int64(s, HF_TASK_COLUMN_CREATED_MS),
       .updated_ms = sqlite3_column_int64(s, HF_TASK_COLUMN_UPDATED_MS),

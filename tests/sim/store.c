@@ -459,6 +459,7 @@ static int do_keep_task(struct sim_store *store, struct op *op) {
     put(to[i], *from[i]);
   row->nobodys = false;
   row->row.status = op->task.status;
+  row->row.failed = op->task.failed;
   row->row.created_ms = op->task.created_ms ? op->task.created_ms : row->row.created_ms;
   row->row.updated_ms = op->task.updated_ms ? op->task.updated_ms : row->row.updated_ms;
   row->row.expires_ms = op->task.expires_ms ? op->task.expires_ms : row->row.expires_ms;

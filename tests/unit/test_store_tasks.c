@@ -142,6 +142,7 @@ static void tasks__are_kept_as_they_were_given(void **state) {
   assert_int_equal(seen->task[0].row.updated_ms, 1000);
   assert_int_equal(seen->task[0].row.expires_ms, far_ms);
   assert_false(seen->task[0].row.elsewhere);
+  assert_false(seen->task[0].row.failed);
   assert_null(seen->task[0].row.result.ptr);
   assert_null(seen->task[0].row.letter.ptr);
   assert_int_equal(find(db, "t-2")->count, 0);
@@ -158,6 +159,7 @@ static void tasks__what_is_absent_stays_as_it_was(void **state) {
   assert_int_equal(keep(db, (struct hf_stored_task){.id = HF_STR("t-1"),
                                                     .status = HF_TASK_COMPLETED,
                                                     .result = HF_STR("{\"content\":[]}"),
+                                                    .failed = true,
                                                     .updated_ms = 1500}),
                    0);
   const struct seen_task *seen = &find(db, "t-1")->task[0];
@@ -166,6 +168,7 @@ static void tasks__what_is_absent_stays_as_it_was(void **state) {
   assert_string_equal(seen->message, "half done");
   assert_string_equal(seen->result, "{\"content\":[]}");
   assert_int_equal(seen->row.status, HF_TASK_COMPLETED);
+  assert_true(seen->row.failed);
   assert_int_equal(seen->row.created_ms, 1000);
   assert_int_equal(seen->row.updated_ms, 1500);
   assert_int_equal(seen->row.expires_ms, far_ms);
@@ -472,8 +475,8 @@ static void tasks__are_bounded_in_number(void **state) {
   place_init(&place);
   struct hf_database *db = open_place(&place);
   (void)number_in(&place, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 65535)"
-                          " INSERT INTO tasks (id, owner, status, created_ms, updated_ms, expires_ms, principal,"
-                          " endpoint) SELECT i, 'x', 2, 1, 1, 9000, 'p', '' FROM n");
+                          " INSERT INTO tasks (id, owner, status, failed, created_ms, updated_ms, expires_ms,"
+                          " principal, endpoint) SELECT i, 'x', 2, 0, 1, 1, 9000, 'p', '' FROM n");
   struct hf_store_stats stats;
   assert_int_equal(hf_database_stats(db, &stats), 0);
   assert_int_equal(stats.tasks, 65535);
