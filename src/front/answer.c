@@ -313,6 +313,8 @@ static void add_headers(const struct hf_request *request, struct MHD_Response *r
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
   if (request->unauthorized)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  if (request->identity_only)
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
   if (request->retry_later)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_SECONDS);
   if (request->close || request->front->draining)

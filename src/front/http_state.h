@@ -83,6 +83,7 @@ struct hf_request {
   bool unauthorized;
   bool show_session;
   bool retry_later;
+  bool identity_only; /* the body was compressed */
   struct hf_pieces answer;
 };
 

@@ -125,18 +125,28 @@ static bool admit(struct hf_request *request, enum route route, bool preflight) 
   return true;
 }
 
+static void refuse_encoding(struct hf_request *request) {
+  request->identity_only = true;
+  hf_request_refuse(request, 415, HF_RPC_INVALID_REQUEST,
+                    "Content-Encoding is not supported: messages to this gateway must not be compressed");
+}
+
 static void check_post(struct hf_request *request) {
   const struct hf_head *head = &request->head;
   struct hf_str encoding = head->value[HF_HEAD_CONTENT_ENCODING];
   if (!hf_head_is_json(head->value[HF_HEAD_CONTENT_TYPE]))
     hf_request_refuse(request, 415, HF_RPC_INVALID_REQUEST, "Content-Type must be application/json");
   else if (encoding.ptr && !hf_str_equal_nocase(encoding, HF_STR("identity")))
-    hf_request_refuse(request, 415, HF_RPC_INVALID_REQUEST, "Content-Encoding is not supported");
+    refuse_encoding(request);
   else if (request->sse || hf_request_takes_json(request) || hf_request_takes_sse(request))
     request->post = true;
   else
     hf_request_refuse(request, 406, HF_RPC_INVALID_REQUEST,
                       "Accept must include application/json or text/event-stream");
+}
+
+static const char *methods_of(const struct hf_request *request) {
+  return request->sse ? "GET, POST, OPTIONS" : "GET, POST, DELETE, OPTIONS";
 }
 
 static void show_page(struct hf_request *request, struct hf_str path) {
@@ -151,8 +161,10 @@ static void show_page(struct hf_request *request, struct hf_str path) {
   hf_buf_deinit(&body);
 }
 
-static void preflight(struct hf_request *request) {
-  request->preflight = true;
+/* To a web page that asks whether it may, or to whoever wants to know. */
+static void answer_options(struct hf_request *request) {
+  request->preflight = request->head.value[HF_HEAD_ORIGIN].ptr != NULL;
+  request->allow = methods_of(request);
   hf_request_answer_empty(request, 204);
 }
 
@@ -184,10 +196,10 @@ static void route(struct hf_request *request, struct hf_str path, struct hf_str 
     hf_request_refuse(request, 503, HF_RPC_INTERNAL_ERROR, "the gateway is shutting down");
   } else if (hf_str_equal(method, HF_STR("POST"))) {
     check_post(request);
-  } else if (options && request->head.value[HF_HEAD_ORIGIN].ptr) {
-    preflight(request);
+  } else if (options) {
+    answer_options(request);
   } else if (!hf_str_equal(method, HF_STR("GET")) && (request->sse || !hf_str_equal(method, HF_STR("DELETE")))) {
-    request->allow = request->sse ? "GET, POST, OPTIONS" : "GET, POST, DELETE, OPTIONS";
+    request->allow = methods_of(request);
     hf_request_refuse(request, 405, HF_RPC_INVALID_REQUEST, "method not allowed");
   }
 }

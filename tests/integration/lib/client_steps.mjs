@@ -125,7 +125,7 @@ export const clientSteps = {
     }, 'the end of the session'),
   // replied PATTERN: in the bytes that came back on a raw connection
   replied: (client, stage, pattern) =>
-    client.inbox.take(({ reply }) => reply !== undefined && new RegExp(pattern).test(reply), `the bytes ${pattern}`),
+    client.inbox.take(({ reply }) => reply !== undefined && new RegExp(pattern, 's').test(reply), `the bytes ${pattern}`),
   resume: (client, stage, id) => client.listen(id === undefined ? client.lastEventId : id),
   listen: (client) => client.listen(),
   ended: (client, stage, how) =>
