@@ -104,11 +104,21 @@ static bool matches_transient(const struct hf_target_tool *target, const struct 
   return false;
 }
 
-static void land(struct hf_live *live) {
+/* Returns how many questions that ends. */
+static unsigned land(struct hf_live *live) {
   live->ref = NULL;
   hf_list_remove(&live->at_instance);
-  hf_question_void(live->exchange, live);
   hf_round_end(live);
+  return hf_question_void(live->exchange, live);
+}
+
+/* Its request has been answered, and the attempt goes on. Returns false if the exchange is gone. */
+static bool goes_on(struct hf_live *live) {
+  const struct hf_call_event resumed = {.kind = HF_CALL_RESUMED, .attempt = live->attempt};
+  for (unsigned ended = land(live); ended > 0; ended--)
+    if (!hf_pipeline_event(live->exchange, &resumed))
+      return false;
+  return true;
 }
 
 void hf_live_done(struct hf_live *live, const struct hf_evidence *evidence, const struct hf_message *response) {
@@ -142,13 +152,15 @@ void hf_live_done(struct hf_live *live, const struct hf_evidence *evidence, cons
 
 static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_live *live = ctx;
-  land(live);
-  if (response && hf_round_is_wanted(live->exchange, response))
-    hf_round_begin(live, response);
-  else if (response && hf_follow_is_wanted(live, response))
-    hf_follow_begin(live, response);
-  else
+  if (response && hf_round_is_wanted(live->exchange, response)) {
+    if (goes_on(live))
+      hf_round_begin(live, response);
+  } else if (response && hf_follow_is_wanted(live, response)) {
+    if (goes_on(live))
+      hf_follow_begin(live, response);
+  } else {
     hf_live_done(live, evidence, response);
+  }
 }
 
 static const struct hf_attempt_events attempt_events = {on_sent, on_life, on_message, on_done, on_part};

@@ -319,7 +319,7 @@ static void attempt_failed(struct hf_call *call, struct hf_attempt *a, struct hf
     return;
   }
   if (row.executed != HF_EXECUTED_NO || a->spoke)
-    hf_reconcile_note_end(call, evidence.child_dead);
+    hf_reconcile_note_end(call, a, &evidence);
   call->evidence = evidence;
   call->fault = row.fault;
   call->provider = call->target;

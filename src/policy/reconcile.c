@@ -8,12 +8,20 @@ static const struct hf_call_target *target_of(const struct hf_call *call) {
   return &call->targets[call->target];
 }
 
-void hf_reconcile_note_end(struct hf_call *call, bool child_dead) {
+/* Did its server say what became of the work that was followed there? */
+static bool was_told(const struct hf_evidence *evidence) {
+  return evidence->kind == HF_EVIDENCE_JSONRPC_ERROR || evidence->kind == HF_EVIDENCE_TOOL_ERROR ||
+         evidence->kind == HF_EVIDENCE_TASK_CANCELLED;
+}
+
+void hf_reconcile_note_end(struct hf_call *call, const struct hf_attempt *a, const struct hf_evidence *evidence) {
   const struct hf_call_target *t = target_of(call);
   if (t->harmless)
     return;
   hf_time settle = t->check_time > 0 ? t->settle : HF_TIME_NEVER; /* else nobody was asked how long it takes */
-  call->settled_at = hf_time_max(call->settled_at, child_dead ? call->now : hf_time_add(call->now, settle));
+  if (a->followed && !was_told(evidence))
+    settle = HF_TIME_NEVER; /* work in a queue of its server's own begins whenever that comes to it */
+  call->settled_at = hf_time_max(call->settled_at, evidence->child_dead ? call->now : hf_time_add(call->now, settle));
 }
 
 void hf_reconcile_check(struct hf_call *call, struct hf_call_actions *out) {

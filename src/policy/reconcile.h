@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/* An attempt that may have run has ended: unless its child is dead, it can begin to run for a while. */
-void hf_reconcile_note_end(struct hf_call *call, bool child_dead);
+/* An attempt that may have run has ended: unless its child is dead, it can begin to run for a while; if it was followed
+ * and its end was not told, at any time. */
+void hf_reconcile_note_end(struct hf_call *call, const struct hf_attempt *a, const struct hf_evidence *evidence);
 
 /* That it ran is conclusive at any time, that it did not only after everything has settled: so the check waits for
  * that, if the time is there. */

@@ -84,9 +84,12 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
     ask->agent->ready = true;
 }
 
-/* A question to a person; `ask` is NULL if it belongs to no request. */
+/* A question to a person; `ask` is NULL if it belongs to no request. One that came on no stream is taken to belong to
+ * one request, and then to another, as they end. */
 static void note_question(struct sim_agent *a, struct sim_ask *ask, const char *text) {
   struct sim_gateway *sim = a->sim;
+  if (strstr(text, "\"anybodys\""))
+    ask = NULL;
   long id = sim_number_after(text, "\"id\":"), token = sim_number_after(text, "t=");
   sim_check(sim->check, a->asks_back, "a question to one that did not say it could be asked", a->endpoint);
   if (!sim_check(sim->check, id >= 0 && token >= 0, "a question without its id", 0) ||
@@ -136,7 +139,8 @@ static void hear(struct sim_agent *a, struct sim_ask *ask, struct hf_pieces *pie
   if (!ask || !strstr(text, "\"notifications/progress\""))
     return;
   struct sim_check *check = a->sim->check;
-  long progress = sim_number_after(text, "\"progress\":");
+  const char *at = strstr(text, "\"progress\":");
+  double progress = at ? strtod(at + strlen("\"progress\":"), NULL) : -1;
   sim_check(check, sim_number_after(text, "\"progressToken\":") == (long)ask->id, "progress under another token",
             ask->number);
   long echo = sim_number_after(text, "n=");

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "gateway/stage/flight.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,10 +191,12 @@ static void fire_reload(struct sim_timer *timer) {
 static void read_hello(struct sim_gateway *sim) {
   static const char *const texts[] = {
       "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{"
-      "\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true},\"logging\":{}},\"serverInfo\":{"
+      "\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true},\"logging\":{},\"tasks\":{\"cancel\":{},"
+      "\"requests\":{\"tools\":{\"call\":{}}}}},\"serverInfo\":{"
       "\"name\":\"sim\",\"version\":\"1\"}}}",
       "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
-      "\"capabilities\":{\"tools\":{\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true}},\"ttlMs\":"
+      "\"capabilities\":{\"tools\":{\"listChanged\":true},\"prompts\":{},\"resources\":{\"subscribe\":true},"
+      "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}},\"ttlMs\":"
       "0,\"cacheScope\":\"private\"}}",
   };
   struct hf_refusal refusal;
@@ -321,6 +324,7 @@ static void set_up(struct sim_gateway *sim, uint64_t seed) {
   if (!sim->asks)
     abort();
   hf_list_init(&sim->ghosts);
+  hf_list_init(&sim->works);
   sim_deeds_init(sim);
   read_hello(sim);
   sim->log_fd = memfd_create("log", MFD_CLOEXEC);
@@ -492,6 +496,7 @@ static void tear_down(struct sim_gateway *sim) {
   sim_operator_free(sim);
   sim_servers_free(sim);
   sim_ghosts_free(sim);
+  sim_works_free(sim);
   sim_deeds_free(sim);
   hf_loop_deinit(&sim->loop);
   check_log(sim);
@@ -524,6 +529,7 @@ static void add(struct sim_gateway *totals, const struct sim_gateway *sim) {
   totals->replays += sim->replays;
   totals->replayed += sim->replayed;
   totals->deaths += sim->deaths;
+  totals->works_made += sim->works_made;
 }
 
 void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, struct sim_gateway *totals,

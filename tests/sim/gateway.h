@@ -50,7 +50,7 @@ struct sim_ask {
   hf_time paused_at;
   unsigned questions;   /* open */
   hf_time adrift_until; /* its agent's time adrift when it began */
-  long progress;
+  double progress;
   int executed; /* as told: -1 nothing, else enum hf_executed */
 };
 
@@ -116,6 +116,8 @@ struct sim_gateway {
   struct sim_operator *operator; /* or NULL */
   struct sim_deeds deeds;
   struct hf_list ghosts; /* requests that run though nobody waits for them */
+  struct hf_list works;  /* tasks that servers have made of calls */
+  unsigned long next_work;
   struct sim_agent agents[SIM_AGENTS_MAX];
   struct sim_ask *asks;
   unsigned asked;
@@ -141,6 +143,7 @@ struct sim_gateway {
   unsigned long replays;   /* letters whose replay was started */
   unsigned long replayed;
   unsigned long deaths;
+  unsigned long works_made;
   struct sim_timer reload;
   struct sim_timer death;
   struct sim_server *servers; /* every one that was opened */

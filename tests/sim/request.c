@@ -1,4 +1,4 @@
-#include "server.h"
+#include "work.h"
 
 #include <stdlib.h>
 
@@ -174,14 +174,15 @@ static void rpc_error(struct hf_attempt_ref *ref, int code) {
   fail(ref, evidence);
 }
 
-#define LISTED_TOOLS(SCHEMA)                                                                                           \
+#define DEMANDED "\"execution\":{\"taskSupport\":\"required\"},"
+#define LISTED_TOOLS(TASK, SCHEMA)                                                                                     \
   "\"tools\":[{\"name\":\"ro\",\"annotations\":{\"readOnlyHint\":true}," SCHEMA "},"                                   \
-  "{\"name\":\"idem\",\"annotations\":{\"idempotentHint\":true}," SCHEMA "},"                                          \
-  "{\"name\":\"unsafe\"," SCHEMA "},{\"name\":\"keyed\"," SCHEMA "},"                                                  \
+  "{\"name\":\"idem\",\"annotations\":{\"idempotentHint\":true}," TASK SCHEMA "},"                                     \
+  "{\"name\":\"unsafe\"," TASK SCHEMA "},{\"name\":\"keyed\"," SCHEMA "},"                                             \
   "{\"name\":\"status\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\"}}]"
 
-static const char even_tools[] = LISTED_TOOLS("\"inputSchema\":{\"type\":\"object\",\"required\":[\"n\"]}");
-static const char odd_tools[] = LISTED_TOOLS("\"inputSchema\":{\"type\":\"object\",\"required\":[\"num\"]}");
+static const char even_tools[] = LISTED_TOOLS("", "\"inputSchema\":{\"type\":\"object\",\"required\":[\"n\"]}");
+static const char odd_tools[] = LISTED_TOOLS(DEMANDED, "\"inputSchema\":{\"type\":\"object\",\"required\":[\"num\"]}");
 
 static const char *list_result(const struct sim_server *s, enum hf_method method) {
   if (method == HF_METHOD_TOOLS_LIST)
@@ -201,7 +202,48 @@ static void write_status(struct hf_attempt_ref *ref, char *text, size_t size) {
   snprintf(text, size, "{\"content\":[],\"structuredContent\":{\"ran\":%s}}", says);
 }
 
+static void fire_request(struct sim_timer *timer);
+static void ask_person(struct hf_attempt_ref *ref);
+
+static void answer_about_work(struct hf_attempt_ref *ref) {
+  char text[SIM_TEXT_MAX], content[SIM_TEXT_MAX / 2];
+  int code;
+  if (sim_work_answer(ref, content, &code)) {
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":%s}", (unsigned long long)ref->id,
+             content);
+    done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
+  } else if (code) {
+    rpc_error(ref, code);
+  } else if (ref->muted) {
+    sim_attempt_release(ref);
+  } else if (ref->is_to_ask) {
+    ask_person(ref);
+  } else {
+    sim_attempt_next(ref, HF_SECONDS(1));
+  }
+}
+
+static bool is_about_work(const struct hf_attempt_ref *ref) {
+  return ref->method == HF_METHOD_TASKS_GET || ref->method == HF_METHOD_TASKS_RESULT ||
+         ref->method == HF_METHOD_TASKS_UPDATE || ref->method == HF_METHOD_TASKS_CANCEL;
+}
+
+static void make_work(struct hf_attempt_ref *ref) {
+  char text[SIM_TEXT_MAX], content[SIM_TEXT_MAX / 2];
+  sim_work_make(ref, content);
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":%s}", (unsigned long long)ref->id, content);
+  done_with(ref, HF_EVIDENCE(HF_EVIDENCE_NONE), text);
+}
+
 static void succeed(struct hf_attempt_ref *ref) {
+  if (is_about_work(ref)) {
+    answer_about_work(ref);
+    return;
+  }
+  if (sim_work_is_taken(ref) && (sim_work_is_demanded(ref) || sim_world_chance(world_of(ref->server), 30))) {
+    make_work(ref);
+    return;
+  }
   char text[SIM_TEXT_MAX], content[SIM_TEXT_MAX / 2];
   struct sim_gateway *sim = ref->server->sim;
   execute(ref);
@@ -261,8 +303,6 @@ static bool say_progress(struct hf_attempt_ref *ref) {
   return say(ref, text);
 }
 
-static void fire_request(struct sim_timer *timer);
-
 void sim_attempt_next(struct hf_attempt_ref *ref, hf_time after) {
   struct sim_world *w = world_of(ref->server);
   sim_timer_set(w, &ref->timer, w->now + after, fire_request);
@@ -276,7 +316,7 @@ static void hang(struct hf_attempt_ref *ref) {
 
 static void ask_person(struct hf_attempt_ref *ref) {
   struct sim_server *s = ref->server;
-  if (ref->stage > 3) {
+  if (ref->stage > 3 && !ref->is_to_ask) {
     succeed(ref);
     return;
   }
@@ -308,6 +348,8 @@ static void settle_failure(struct hf_attempt_ref *ref);
 static void settle(struct hf_attempt_ref *ref) {
   struct sim_world *w = world_of(ref->server);
   if (ref->method == HF_METHOD_TOOLS_CALL && ref->run.tool == SIM_TOOL_COUNT)
+    return rpc_error(ref, -32601);
+  if (ref->method == HF_METHOD_TOOLS_CALL && sim_work_is_demanded(ref) && !ref->takes_task)
     return rpc_error(ref, -32601);
   switch (ref->plan.fault) {
   case SIM_OK:
@@ -382,6 +424,9 @@ static const struct {
 
 /* A server that had begun may still say that it did not. */
 static void settle_failure(struct hf_attempt_ref *ref) {
+  if (is_about_work(ref) && (ref->plan.fault == SIM_INPUT_REQUIRED || ref->plan.fault == SIM_TOOL_ERROR ||
+                             ref->plan.fault == SIM_TOOL_TRANSIENT))
+    return rpc_error(ref, -32603); /* those are about calls */
   if (ref->plan.fault == SIM_INPUT_REQUIRED)
     return input_required(ref); /* what asks has not begun: the request that brings the state goes on with it */
   if (sim_world_chance(world_of(ref->server), 10)) {

@@ -1,4 +1,4 @@
-#include "server.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +63,7 @@ void sim_server_come_down(struct sim_server *s, enum hf_upstream_phase phase, en
   if (phase == HF_UPSTREAM_PARKED)
     s->retry_at = HF_TIME_NEVER;
   live_on(s);
+  sim_work_forget(s);
   report_down(s, sim_world_chance(w, 50), phase, why);
 }
 
@@ -103,7 +104,8 @@ static void ask_without_stream(struct sim_server *s) {
   char text[SIM_TEXT_MAX];
   unsigned token = ++s->sim->next_token;
   snprintf(text, sizeof text,
-           "{\"jsonrpc\":\"2.0\",\"id\":\"q%u\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"t=%u\"}}",
+           "{\"jsonrpc\":\"2.0\",\"id\":\"q%u\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"t=%u\","
+           "\"anybodys\":true}}",
            token, token);
   send_notice(s, text);
 }
@@ -254,6 +256,9 @@ static int op_request(struct hf_upstream *head, struct hf_upstream_request *requ
   ref->left_at = HF_TIME_NEVER;
   read_key(ref, text, request);
   note_attempt(s, ref, text);
+  ref->takes_task = strstr(text, s->modern ? "io.modelcontextprotocol/tasks" : "\"task\":{}") != NULL;
+  ref->can_be_asked = strstr(text, "\"elicitation\"") != NULL;
+  sim_work_note(ref, text);
   ref->plan = sim_attempt_plan(s);
   if (s->sim->trace)
     fprintf(s->sim->trace, "%.6f server %u request %lu of %ld, fault %d, key '%s': %s\n", (double)w->now / 1e6,

@@ -28,7 +28,12 @@ struct hf_attempt_ref {
   bool new_session;
   bool goes_on; /* a further round of an attempt, with the state of the one before */
   bool executed;
-  bool muted; /* given up */
+  bool muted;        /* given up */
+  bool takes_task;   /* its caller takes one for an answer */
+  bool can_be_asked; /* and says that it answers questions */
+  bool is_to_ask;    /* before it is answered */
+  long work;         /* the task that it is about, or -1 */
+  long echo;         /* of the question that it answers, or -1 */
 };
 
 struct sim_server {

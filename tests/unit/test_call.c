@@ -1312,6 +1312,46 @@ static void say(struct fixture *f, enum hf_check check, hf_time now) {
   step(f, (struct hf_call_event){.kind = HF_CALL_CHECKED, .check = check}, now);
 }
 
+/* What waits in a queue of its server's own may begin at any time. */
+static void call__check_does_not_disprove_what_was_followed_to_no_end(void **state) {
+  (void)state;
+  static const struct {
+    enum hf_evidence_kind kind;
+    bool child_dead;
+    enum hf_check said;
+    enum hf_call_end end; /* HF_CALL_END_ANSWERED: it is tried again */
+  } rows[] = {
+      {HF_EVIDENCE_TASK_LOST, false, HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE},
+      {HF_EVIDENCE_TASK_LOST, false, HF_CHECK_RAN, HF_CALL_END_CHECKED},
+      {HF_EVIDENCE_TASK_LOST, true, HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED},
+      {HF_EVIDENCE_BAD_REPLY, false, HF_CHECK_DID_NOT_RUN, HF_CALL_END_UNSAFE},
+      {HF_EVIDENCE_JSONRPC_ERROR, false, HF_CHECK_DID_NOT_RUN, HF_CALL_END_ANSWERED},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct fixture f;
+    struct hf_call_target target = checked(0);
+    struct hf_call_options o = chain(&target, 1);
+    struct hf_evidence evidence = HF_EVIDENCE(rows[i].kind);
+    evidence.child_dead = rows[i].child_dead;
+    evidence.jsonrpc_code = rows[i].kind == HF_EVIDENCE_JSONRPC_ERROR ? -32603 : 0;
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    hf_call_follow(&f.call, 0);
+    life(&f, 0, HF_MS(10));
+    faulted(&f, 0, evidence, HF_SECONDS(1));
+    assert_int_equal(f.acts.items[f.acts.len - 1].kind, HF_CALL_CHECK);
+    say(&f, rows[i].said, HF_SECONDS(1) + HF_MS(10));
+    if (rows[i].end == HF_CALL_END_ANSWERED) {
+      assert_int_equal(f.acts.len, 0);
+      assert_int_equal(f.call.executed, HF_EXECUTED_NO);
+    } else {
+      assert_int_equal(f.acts.items[f.acts.len - 1].kind, HF_CALL_FINISH);
+      assert_int_equal(f.acts.items[f.acts.len - 1].outcome.end, rows[i].end);
+    }
+  }
+}
+
 static void call__check_says_what_became_of_a_lost_answer(void **state) {
   (void)state;
   static const struct row {
@@ -2595,6 +2635,7 @@ int main(void) {
       cmocka_unit_test(call__withdrawn_in_time_the_next_acquire_follows_at_once),
       cmocka_unit_test(call__only_a_success_has_a_latency),
       cmocka_unit_test(call__check_says_what_became_of_a_lost_answer),
+      cmocka_unit_test(call__check_does_not_disprove_what_was_followed_to_no_end),
       cmocka_unit_test(call__check_that_tells_nothing_is_made_again),
       cmocka_unit_test(call__check_waits_for_what_may_yet_run),
       cmocka_unit_test(call__attempt_is_cut_short_for_a_check_that_may_allow_another),

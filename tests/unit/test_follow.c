@@ -616,6 +616,22 @@ static void follow__a_task_ends_at_the_deadline_of_its_call(void **state) {
   bed_close(&bed);
 }
 
+/* Nobody can answer it any more, so nobody is waited for. */
+static void follow__a_question_on_the_stream_of_the_call_ends_with_that(void **state) {
+  (void)state;
+  struct bed bed;
+  hf_time at[100];
+  bed_open(&bed, &legacy, HF_ERA_LEGACY, "{\"roots\":{}}");
+  call(&bed, CALL("order"));
+  upstream_message(bed.upstream, open_request(&bed, HF_METHOD_TOOLS_CALL),
+                   "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}");
+  assert_int_equal(bed.reply.message_count, 1);
+  answers(&bed, HF_METHOD_TOOLS_CALL, OLD_CREATED(""));
+  (void)poll_times(&bed, HF_SECONDS(60), STATE("working", ""), at, 100);
+  assert_has(bed.reply.answer, "\"reason\":\"deadline\"");
+  bed_close(&bed);
+}
+
 /* A repeat would only begin it again. */
 static void follow__a_task_is_not_cut_short_for_a_repeat(void **state) {
   (void)state;
@@ -935,6 +951,7 @@ int main(void) {
       cmocka_unit_test(follow__what_a_task_asks_goes_to_a_modern_client),
       cmocka_unit_test(follow__who_cancels_cancels_the_task),
       cmocka_unit_test(follow__a_task_ends_at_the_deadline_of_its_call),
+      cmocka_unit_test(follow__a_question_on_the_stream_of_the_call_ends_with_that),
       cmocka_unit_test(follow__a_task_is_not_cut_short_for_a_repeat),
       cmocka_unit_test(follow__a_server_that_wants_to_be_asked_seldom_is_not_silent),
       cmocka_unit_test(follow__a_server_that_does_not_answer_is_silent),

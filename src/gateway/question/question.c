@@ -330,12 +330,18 @@ static bool outlives(struct hf_question *question, const struct hf_live *over) {
   return true;
 }
 
-void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) {
+unsigned hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) {
   struct hf_list *it, *tmp;
+  unsigned count = 0;
   HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
-    if (question->exchange != exchange || (live && question->attempt != live->attempt) || outlives(question, live))
+    if (question->exchange != exchange || (live && question->attempt != live->attempt))
       continue;
+    if (outlives(question, live)) {
+      count += question->exchange != exchange;
+      continue;
+    }
+    count++;
     if (!question->held)
       tell_void(question);
     if (question->guessed)
@@ -343,6 +349,7 @@ void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) 
              HF_STR("the call it was taken to belong to has ended"));
     question_free(question);
   }
+  return count;
 }
 
 void hf_question_withdraw(struct hf_instance *instance, const struct hf_message *message) {

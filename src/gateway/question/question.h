@@ -62,8 +62,9 @@ bool hf_question_take_held(struct hf_exchange *exchange, struct hf_str responses
 /* The client's response. */
 void hf_question_answer(struct hf_client *client, const struct hf_message *response);
 
-/* The attempt that they belong to is over; NULL: the whole call. */
-void hf_question_void(struct hf_exchange *exchange, const struct hf_live *live);
+/* The attempt that they belong to is over; NULL: the whole call. Returns how many of its questions that ends: a call
+ * that goes on all the same has to be told so. */
+unsigned hf_question_void(struct hf_exchange *exchange, const struct hf_live *live);
 
 /* Nobody will answer: the server is told so and `why`, and the call is not paused any more. Returns false if that was
  * its end. */
