@@ -434,6 +434,18 @@ static void finish_without_memory(struct hf_reply *reply) {
   reply->ops->finish(reply, 500, &empty);
 }
 
+static void take_initialized(struct hf_client *client) {
+  client->initialized = true;
+  hf_verbosity_join(client);
+}
+
+/* Clients of HTTP+SSE open a stream that broke again, which is another session, and go on without a handshake. */
+static void go_on_without_handshake(struct hf_client *client, enum hf_method method) {
+  if (client->era == HF_ERA_LEGACY && client->version == HF_VERSION_UNKNOWN && !client->initialized &&
+      method != HF_METHOD_INITIALIZE && method != HF_METHOD_PING)
+    take_initialized(client);
+}
+
 static void handle_request(struct hf_client *client, struct hf_message *message, struct hf_reply *reply) {
   const struct hf_limits *limits = &client->gateway->settings->limits;
   bool too_many = client->gateway->calls >= limits->calls || client->exchange_count >= limits->calls_per_client;
@@ -451,6 +463,7 @@ static void handle_request(struct hf_client *client, struct hf_message *message,
     hf_outcome_answer_refusal(exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR, text);
     return;
   }
+  go_on_without_handshake(client, exchange->request.method);
   dispatch(exchange);
 }
 
@@ -491,11 +504,6 @@ static void forward_to_own(struct hf_client *client, const struct hf_message *me
       hf_pieces_deinit(&text);
     }
   }
-}
-
-static void take_initialized(struct hf_client *client) {
-  client->initialized = true;
-  hf_verbosity_join(client);
 }
 
 static void handle_notification(struct hf_client *client, const struct hf_message *message) {
