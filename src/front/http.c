@@ -32,9 +32,7 @@ enum {
 /* Lets libmicrohttpd work until it waits for the network again, but not for ever: others want their turn. */
 static void run_daemon(struct hf_front_http *front) {
   for (int i = 0; i < PASSES_MAX; i++) {
-    MHD_UNSIGNED_LONG_LONG timeout_ms;
-    (void)MHD_run(front->daemon);
-    if (MHD_get_timeout(front->daemon, &timeout_ms) != MHD_YES || timeout_ms > 0)
+    if (!hf_daemons_run(&front->daemons))
       return;
   }
   hf_timer_set(front->loop, &front->rerun, front->loop->now + 1);
@@ -60,6 +58,7 @@ void hf_front_wake(struct hf_peer *peer) {
   if (!peer->suspended)
     return;
   peer->suspended = false;
+  peer->daemon->due = true;
   MHD_resume_connection(peer->mhd);
   hf_job_defer(peer->front->loop, &peer->front->run);
 }
@@ -111,7 +110,8 @@ static void set_deadline(struct hf_peer *peer, struct hf_list *list, hf_time del
   hf_list_push_back(list, &peer->link);
 }
 
-static void peer_started(struct hf_front_http *front, struct MHD_Connection *mhd, void **ret_context) {
+static void peer_started(struct hf_daemon *daemon, struct MHD_Connection *mhd, void **ret_context) {
+  struct hf_front_http *front = daemon->all->owner;
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
   struct hf_peer *peer = info ? hf_calloc(1, sizeof(*peer)) : NULL;
   *ret_context = peer;
@@ -119,6 +119,7 @@ static void peer_started(struct hf_front_http *front, struct MHD_Connection *mhd
   if (!peer)
     return;
   peer->front = front;
+  peer->daemon = daemon;
   peer->mhd = mhd;
   peer->fd = info->connect_fd;
   hf_list_init(&peer->link);
@@ -130,12 +131,15 @@ static void peer_started(struct hf_front_http *front, struct MHD_Connection *mhd
 
 static void on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode code) {
-  struct hf_front_http *front = context;
+  struct hf_daemon *daemon = context;
+  struct hf_front_http *front = daemon->all->owner;
   if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-    peer_started(front, mhd, socket_context);
+    daemon->connections++;
+    peer_started(daemon, mhd, socket_context);
     return;
   }
   struct hf_peer *peer = *socket_context;
+  daemon->connections--;
   front->stats.connections--;
   if (!front->closing && !front->draining)
     hf_acceptor_resume(&front->acceptor);
@@ -227,7 +231,7 @@ static size_t leave_escaped(void *context, struct MHD_Connection *mhd, char *tex
 
 static bool on_accepted(void *owner, int fd, const struct sockaddr *address, socklen_t len) {
   struct hf_front_http *front = owner;
-  (void)MHD_add_connection(front->daemon, fd, address, len);
+  hf_daemons_add(&front->daemons, fd, address, len);
   hf_job_defer(front->loop, &front->run);
   return front->stats.connections < front->settings->limits.connections;
 }
@@ -317,8 +321,10 @@ static void on_tick(struct hf_timer *timer) {
     front->ended = 0;
     (void)malloc_trim(0);
   }
-  if (front->stats.connections > 0)
-    hf_job_defer(front->loop, &front->run); /* its own time-outs */
+  if (front->stats.connections > 0) {
+    hf_daemons_wake_all(&front->daemons); /* their own time-outs */
+    hf_job_defer(front->loop, &front->run);
+  }
   hf_timer_set(front->loop, &front->tick, front->loop->now + (expired ? front->tick_every : EXPIRE_AGAIN));
 }
 
@@ -328,7 +334,8 @@ static hf_time tick_of(const struct hf_limits *limits) {
   return hf_time_max(every, TICK_MIN);
 }
 
-static int start_daemon(struct hf_front_http *front, struct hf_error *reterr) {
+static struct MHD_Daemon *start_daemon(void *owner, struct hf_daemon *daemon) {
+  struct hf_front_http *front = owner;
   const struct hf_limits *limits = &front->settings->limits;
   /* For the head, what is parsed from it, and the head of the response. It is wiped after each request: no more than
    * needed. */
@@ -338,15 +345,12 @@ static int start_daemon(struct hf_front_http *front, struct hf_error *reterr) {
   /* Without its own wake-up descriptor: everything happens on this thread, and run_daemon follows each resumption. */
   unsigned flags =
       MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ((unsigned)MHD_ALLOW_SUSPEND_RESUME & ~(unsigned)MHD_USE_ITC);
-  front->daemon =
-      MHD_start_daemon(flags, 0, NULL, NULL, on_request, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
-                       MHD_OPTION_NOTIFY_CONNECTION, on_connection, front, MHD_OPTION_URI_LOG_CALLBACK, on_request_line,
-                       front, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                       memory, MHD_OPTION_CONNECTION_LIMIT, limits->connections, MHD_OPTION_CONNECTION_TIMEOUT,
-                       write_timeout(limits), MHD_OPTION_STRICT_FOR_CLIENT, STRICT, MHD_OPTION_END);
-  if (!front->daemon)
-    return hf_error_set(reterr, HF_ERR_IO, "cannot start the HTTP server");
-  return 0;
+  return MHD_start_daemon(flags, 0, NULL, NULL, on_request, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
+                          MHD_OPTION_NOTIFY_CONNECTION, on_connection, daemon, MHD_OPTION_URI_LOG_CALLBACK,
+                          on_request_line, front, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_LIMIT,
+                          (unsigned)HF_DAEMON_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, write_timeout(limits),
+                          MHD_OPTION_STRICT_FOR_CLIENT, STRICT, MHD_OPTION_END);
 }
 
 static int open_poll(struct hf_front_http *front, uv_poll_t *poll, int fd, uv_poll_cb callback) {
@@ -360,16 +364,15 @@ static int open_poll(struct hf_front_http *front, uv_poll_t *poll, int fd, uv_po
 /* Sets up everything. On failure hf_front_http_free cleans up whatever is there. */
 static int set_up(struct hf_front_http *front, struct hf_error *reterr) {
   const struct hf_settings *settings = front->settings;
-  int error = start_daemon(front, reterr);
+  int error = hf_daemons_init(&front->daemons, start_daemon, front);
   if (error)
-    return error;
+    return hf_error_set(reterr, error, "cannot start the HTTP server");
   front->hangup_fd = epoll_create1(EPOLL_CLOEXEC);
   if (front->hangup_fd < 0)
     return hf_error_set(reterr, HF_ERR_IO, "cannot watch connections: %s", strerror(errno));
   if (hf_timer_init(front->loop, &front->rerun, on_rerun) < 0 || hf_timer_init(front->loop, &front->tick, on_tick) < 0)
     return hf_error_set(reterr, HF_ERR_NOMEM, "out of memory");
-  const union MHD_DaemonInfo *info = MHD_get_daemon_info(front->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-  if (!info || open_poll(front, &front->daemon_poll, info->epoll_fd, on_daemon_readable) < 0 ||
+  if (open_poll(front, &front->daemon_poll, front->daemons.fd, on_daemon_readable) < 0 ||
       open_poll(front, &front->hangup_poll, front->hangup_fd, on_hangup_readable) < 0)
     return hf_error_set(reterr, HF_ERR_IO, "cannot poll the HTTP server");
   front->acceptor.accepted = on_accepted;
@@ -463,14 +466,14 @@ void hf_front_http_drain(struct hf_front_http *front, void (*done)(void *context
 }
 
 /* libmicrohttpd must not be stopped with suspended connections. */
-static void stop_daemon(struct hf_front_http *front) {
+static void stop_daemons(struct hf_front_http *front) {
   struct hf_list *it;
   struct hf_list *tmp;
   while (!hf_list_empty(&front->sessions.order))
     hf_front_end_session(front, HF_CONTAINER_OF(front->sessions.order.next, struct hf_session, link));
   HF_LIST_FOREACH (it, tmp, &front->busy)
     hf_front_wake(HF_CONTAINER_OF(it, struct hf_peer, link));
-  MHD_stop_daemon(front->daemon);
+  hf_daemons_deinit(&front->daemons);
 }
 
 static void release(struct hf_front_http *front) {
@@ -503,8 +506,7 @@ void hf_front_http_free(struct hf_front_http *front) {
     uv_close((uv_handle_t *)&front->daemon_poll, on_closed);
   if (front->hangup_poll.data)
     uv_close((uv_handle_t *)&front->hangup_poll, on_closed);
-  if (front->daemon)
-    stop_daemon(front);
+  stop_daemons(front);
   if (front->hangup_fd >= 0)
     (void)close(front->hangup_fd);
   hf_sessions_deinit(&front->sessions);

@@ -7,6 +7,7 @@
 
 #include "base/spare.h"
 #include "front/acceptor.h"
+#include "front/daemons.h"
 #include "front/head.h"
 #include "front/http.h"
 #include "front/session.h"
@@ -18,6 +19,7 @@ struct hf_request;
 struct hf_peer {
   struct hf_list link; /* in `reading`, `idle` or `busy` */
   struct hf_front_http *front;
+  struct hf_daemon *daemon;
   struct MHD_Connection *mhd;
   struct hf_request *request; /* the one libmicrohttpd works on */
   int fd;                     /* libmicrohttpd's */
@@ -96,7 +98,7 @@ struct hf_front_http {
   void *page_context;
 
   struct hf_acceptor acceptor;
-  struct MHD_Daemon *daemon;
+  struct hf_daemons daemons;
   uv_poll_t daemon_poll;
   uv_poll_t hangup_poll; /* of an epoll set that hears of peers that close, suspended or not */
   int hangup_fd;

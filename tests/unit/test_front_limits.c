@@ -1,4 +1,5 @@
 /* Every limit of the HTTP front, and its end: each test passes one limit and sees what it does to that caller alone. */
+#include "front/daemons.h"
 #include "http_front.h"
 
 #include "base/alloc.h"
@@ -158,6 +159,30 @@ static void front_limits__connections(void **state) {
   assert_has(fixture_read(&fx, third, NULL), "HTTP/1.1 200");
   (void)close(second);
   (void)close(third);
+  fixture_stop(&fx);
+}
+
+static void front_limits__more_connections_than_one_daemon_takes(void **state) {
+  enum { COUNT = HF_DAEMON_CONNECTIONS_MAX + 24 };
+  struct fixture fx;
+  int fds[COUNT];
+  struct hf_settings *settings = fixture_settings();
+  (void)state;
+  settings->limits.connections = COUNT;
+  fixture_start(&fx, settings);
+  for (size_t i = 0; i < COUNT; i++) {
+    fds[i] = fixture_connect(&fx);
+    turns(&fx, 2);
+  }
+  turns(&fx, 20);
+  assert_int_equal(stats_of(&fx).connections, COUNT);
+  for (size_t i = 0; i < COUNT; i++) {
+    fixture_send(&fx, fds[i], HEALTH, sizeof(HEALTH) - 1);
+    assert_has(fixture_read(&fx, fds[i], NULL), "HTTP/1.1 200");
+    (void)close(fds[i]);
+  }
+  turns(&fx, 50);
+  assert_int_equal(stats_of(&fx).connections, 0);
   fixture_stop(&fx);
 }
 
@@ -559,6 +584,7 @@ int main(void) {
       cmocka_unit_test(front_limits__a_full_header_is_served),
       cmocka_unit_test(front_limits__json_depth_and_nodes),
       cmocka_unit_test(front_limits__connections),
+      cmocka_unit_test(front_limits__more_connections_than_one_daemon_takes),
       cmocka_unit_test(front_limits__sessions),
       cmocka_unit_test(front_limits__sessions_per_principal),
       cmocka_unit_test(front_limits__idle_session_expires),
