@@ -8,6 +8,7 @@
 #include "gateway/question/held.h"
 #include "gateway/question/question.h"
 #include "gateway/task/follow.h"
+#include "gateway/task/task.h"
 #include "mcp/compose.h"
 
 enum { EXCHANGE_ARENA_MAX = HF_MESSAGE_BYTES_MAX, ANSWER_MAX = 64 << 20, RPC_CANCELLED = -31001 };
@@ -118,6 +119,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   client->exchange_count++;
   gateway->calls++;
   reply->exchange = exchange;
+  hf_task_joined(exchange);
   return exchange;
 }
 

@@ -33,6 +33,7 @@ struct hf_follow;
 struct hf_held;
 struct hf_round;
 struct hf_task;
+struct hf_task_ties;
 
 /* One provider that can answer a call, once it is known. In the exchange's arena. */
 struct hf_target_tool {
@@ -139,6 +140,9 @@ struct hf_exchange {
   struct hf_round *round;       /* of questions of a modern server; in the arena; NULL: it asked nothing */
   struct hf_held *held;         /* open for a client that is asked; in the arena; NULL: it never was */
   struct hf_task *task;         /* that its answer goes to; NULL: to its client */
+  struct hf_task_ties *ties;    /* what else it has to do with tasks; in the arena; NULL: nothing */
+  bool wants_task;              /* a client of 2025-11-25 has asked for one */
+  int64_t task_ttl_ms;          /* that it asked for; 0: it did not say */
   struct hf_follow *follow;     /* of a task at its server; in the arena; NULL: there is none */
   struct hf_str server_task;    /* the id of one that an earlier gateway was told; in the arena; absent: it is sent */
   unsigned pages;               /* how often its caller opened pages for it; then its state is not for the server */

@@ -9,6 +9,7 @@
 #include "gateway/stage/flight.h"
 #include "gateway/stage/key.h"
 #include "gateway/stage/lost.h"
+#include "gateway/task/task.h"
 
 enum { ROUTES_KEPT_MAX = 4096, ROUTE_FITS_MAX = 4096 };
 
@@ -74,18 +75,12 @@ static void tell_nobody(struct hf_client *client, void *owner, struct hf_pieces 
 static int open_nobody(struct hf_gateway *gateway) {
   static const struct hf_client_ops ops = {tell_nobody};
   const struct hf_client_options options = {.era = HF_ERA_LEGACY, .ops = &ops};
-  int r = hf_client_open(gateway, &options, &gateway->nobody);
-  if (r < 0)
-    return r;
-  hf_list_remove(&gateway->nobody->link);
-  gateway->client_count--;
-  return 0;
+  return hf_client_new(gateway, &options, &gateway->nobody);
 }
 
 static void close_nobody(struct hf_gateway *gateway) {
   if (!gateway->nobody)
     return;
-  gateway->client_count++;
   hf_client_close(gateway->nobody);
   gateway->nobody = NULL;
 }
@@ -122,6 +117,7 @@ void hf_gateway_use_store(struct hf_gateway *gateway, struct hf_store *store) {
   gateway->tally.store = store;
   store->ops->load(store, take_keyed, take_cached, gateway);
   store->ops->watch(store, take_news, gateway);
+  hf_tasks_take_over(gateway);
 }
 
 void hf_gateway_note_database(struct hf_gateway *gateway, const char *path, const char *trouble) {
@@ -169,8 +165,9 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
   hf_corrections_init(&gateway->corrections);
   gateway->flights = r == 0 ? hf_flights_new(gateway) : NULL;
   gateway->lost = hf_lost_calls_new();
+  gateway->tasks = hf_tasks_new(gateway);
   if (r == 0)
-    r = gateway->flights && gateway->lost ? open_nobody(gateway) : HF_ERR_NOMEM;
+    r = gateway->flights && gateway->lost && gateway->tasks ? open_nobody(gateway) : HF_ERR_NOMEM;
   if (r == 0)
     r = hf_signer_init(&gateway->signer);
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
@@ -188,6 +185,8 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   if (!gateway)
     return;
   gateway->closing = true;
+  hf_tasks_free(gateway->tasks);
+  gateway->tasks = NULL;
   close_nobody(gateway);
   hf_flights_free(gateway->flights);
   hf_page_forget(gateway);
@@ -256,6 +255,8 @@ static struct hf_str declared_by(const struct hf_client *client) {
 
 static struct hf_instance *own_instance(struct hf_server *server, struct hf_client *client) {
   struct hf_list *it, *tmp;
+  if (client->origin)
+    client = client->origin;
   HF_LIST_FOREACH (it, tmp, &server->own) {
     struct hf_instance *instance = HF_CONTAINER_OF(it, struct hf_instance, link);
     if (instance->client == client)
@@ -440,6 +441,7 @@ void hf_gateway_drain(struct hf_gateway *gateway, void (*done)(void *ctx), void 
         hf_listen_end(exchange);
     }
   }
+  hf_tasks_drain(gateway);
   hf_time wait = gateway->calls ? gateway->settings->limits.drain : 0;
   hf_timer_set(gateway->loop, &gateway->drain_timer, hf_time_add(gateway->loop->now, wait));
 }
@@ -499,6 +501,7 @@ static void cancel_calls(struct hf_gateway *gateway) {
     HF_LIST_FOREACH (it, tmp, &client->exchanges)
       hf_exchange_cancel(HF_CONTAINER_OF(it, struct hf_exchange, link));
   }
+  hf_tasks_stop(gateway);
   cancel_calls_of_nobody(gateway->nobody);
 }
 

@@ -31,6 +31,7 @@
 
 struct hf_flights;
 struct hf_lost_calls;
+struct hf_tasks;
 struct hf_model;
 
 /* One configured server. */
@@ -70,6 +71,7 @@ struct hf_gateway {
   struct hf_corrections corrections;
   struct hf_flights *flights;
   struct hf_lost_calls *lost;
+  struct hf_tasks *tasks;
   struct hf_list held; /* calls that are held open for clients that are asked something */
   size_t held_count;
   struct hf_list pages; /* states about pages that were given out */

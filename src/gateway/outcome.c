@@ -315,7 +315,8 @@ static void answer(struct hf_exchange *exchange, const struct hf_outcome *outcom
   struct hf_buf marker, body;
   hf_buf_init(&marker, HF_OUTCOME_MARKER_MAX);
   hf_buf_init(&body, OUTCOME_MESSAGE_MAX);
-  bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
+  /* Who has asked for a task takes no result instead of one. */
+  bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL && (!exchange->wants_task || exchange->task);
   int r = hf_outcome_marker(exchange, outcome, &marker);
   if (r == 0)
     r = is_call ? write_failure_result(exchange, text, hf_buf_str(&marker), &body)

@@ -20,6 +20,7 @@
 #include "gateway/stage/lost.h"
 #include "gateway/stage/repaired.h"
 #include "gateway/stage/stage.h"
+#include "gateway/task/task.h"
 #include "json/template.h"
 
 #include <assert.h>
@@ -28,10 +29,12 @@ enum { HINT_NODES_MAX = 256, HINT_BYTES_MAX = 1 << 16 };
 
 /* In their order on the way to the server. */
 static const struct hf_stage_row stages[] = {
+    {hf_task_wanted_before, NULL, hf_task_left},
     {hf_ask_before, NULL, hf_ask_left},
     {hf_arguments_before, NULL, NULL},
     {hf_key_before, hf_key_landed, NULL},
     {hf_cached_before, hf_cached_landed, NULL},
+    {hf_task_before, NULL, NULL},
     {hf_lost_before, hf_lost_landed, NULL},
     {hf_flight_before, hf_flight_landed, hf_flight_left},
     {hf_intent_before, hf_intent_landed, hf_intent_left},
@@ -527,6 +530,8 @@ static void begin_call(struct hf_exchange *exchange) {
   exchange->stage = HF_STAGE_CALLING;
   hf_job_init(&exchange->job, run_job);
   hf_call_init(&exchange->call, &options);
+  if (exchange->task)
+    hf_call_outlive(&exchange->call);
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_STARTED});
 }
 
@@ -546,7 +551,11 @@ void hf_pipeline_start(struct hf_exchange *exchange) {
   read_hints(exchange);
   if (exchange->request.method == HF_METHOD_TOOLS_CALL)
     hf_trace_begin(exchange);
-  hf_pipeline_go_on(exchange);
+  hf_task_resumed(exchange);
+  if (exchange->server_task.ptr)
+    begin_call(exchange); /* its stages were gone through before it was sent */
+  else
+    hf_pipeline_go_on(exchange);
 }
 
 void hf_pipeline_left(struct hf_exchange *exchange) {

@@ -16,19 +16,13 @@
 #include "gateway/question/page.h"
 #include "gateway/question/question.h"
 #include "gateway/stage/flight.h"
+#include "gateway/task/task.h"
 #include "mcp/compose.h"
 #include "mcp/log_level.h"
 
 enum { ERROR_TEXT_MAX = 4096, NAME_SHOWN_MAX = 128, REASON_SHOWN_MAX = 300 };
 
-int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
-  if (gateway->draining)
-    return HF_ERR_CLOSED;
-  if (options->server.ptr && !hf_gateway_server(gateway, options->server))
-    return HF_ERR_NOTFOUND;
-  if (gateway->client_count >= gateway->settings->limits.sessions)
-    return HF_ERR_LIMIT;
-
+int hf_client_new(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
   struct hf_client *client = hf_calloc(1, sizeof *client);
   if (!client)
     return HF_ERR_NOMEM;
@@ -38,8 +32,10 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
   client->era = options->era;
   client->replay = options->replay;
   client->stateless = options->era == HF_ERA_MODERN;
+  client->line = options->era == HF_ERA_UNKNOWN;
   client->number = client->stateless ? 0 : ++gateway->last_client;
   client->log_level = -1;
+  hf_list_init(&client->link);
   hf_list_init(&client->exchanges);
   hf_list_init(&client->questions);
   hf_list_init(&client->subscriptions);
@@ -51,9 +47,23 @@ int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *o
     hf_free(client);
     return HF_ERR_NOMEM;
   }
-  hf_list_push_back(&gateway->clients, &client->link);
-  gateway->client_count++;
   *ret_client = client;
+  return 0;
+}
+
+int hf_client_open(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client) {
+  if (gateway->draining)
+    return HF_ERR_CLOSED;
+  if (options->server.ptr && !hf_gateway_server(gateway, options->server))
+    return HF_ERR_NOTFOUND;
+  if (gateway->client_count >= gateway->settings->limits.sessions)
+    return HF_ERR_LIMIT;
+  int r = hf_client_new(gateway, options, ret_client);
+  if (r < 0)
+    return r;
+  hf_list_push_back(&gateway->clients, &(*ret_client)->link);
+  gateway->client_count++;
+  (*ret_client)->open = true;
   return 0;
 }
 
@@ -92,12 +102,13 @@ void hf_client_close(struct hf_client *client) {
   end_exchanges(client);
   hf_question_close(client);
   hf_flight_client_closed(client);
+  hf_tasks_client_closed(client);
   hf_subscription_forget_client(client);
   hf_elicitation_forget_client(client);
   hf_verbosity_leave(client);
   retire_own_instances(client);
   hf_list_remove(&client->link);
-  client->gateway->client_count--;
+  client->gateway->client_count -= client->open;
   hf_free(client->server);
   hf_free(client->principal);
   hf_free(client->raw_capabilities);
@@ -310,7 +321,7 @@ static void answer_missing_tool(struct hf_exchange *exchange) {
 }
 
 static void route(struct hf_exchange *exchange) {
-  if (hf_held_return(exchange) || hf_page_return(exchange))
+  if (!hf_task_read_wish(exchange) || hf_held_return(exchange) || hf_page_return(exchange))
     return;
   const bool is_call = exchange->request.method == HF_METHOD_TOOLS_CALL;
   int r = hf_catalog_resolve(exchange);
@@ -339,7 +350,7 @@ static void route(struct hf_exchange *exchange) {
   } else if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE ||
              exchange->request.method == HF_METHOD_RESOURCES_UNSUBSCRIBE) {
     subscribe(exchange);
-  } else if (!hf_held_refuse_stray(exchange) && headers_agree(exchange)) {
+  } else if (!hf_task_refuse(exchange) && !hf_held_refuse_stray(exchange) && headers_agree(exchange)) {
     hf_pipeline_start(exchange);
   }
 }
@@ -364,6 +375,11 @@ static const struct {
     {HF_METHOD_COMPLETE, route},
     {HF_METHOD_LOGGING_SET_LEVEL, set_level},
     {HF_METHOD_SUBSCRIPTIONS_LISTEN, hf_listen},
+    {HF_METHOD_TASKS_GET, hf_task_get},
+    {HF_METHOD_TASKS_RESULT, hf_task_result},
+    {HF_METHOD_TASKS_UPDATE, hf_task_update},
+    {HF_METHOD_TASKS_CANCEL, hf_task_cancel},
+    {HF_METHOD_TASKS_LIST, hf_task_list},
 };
 
 /* Does the method exist in this era? What an older client may send to a newer gateway is served, what never was isn't.
@@ -457,7 +473,7 @@ static void handle_request(struct hf_client *client, struct hf_message *message,
   }
   if (!read_meta(exchange))
     return;
-  if (too_many || draining) {
+  if ((too_many && !client->task) || draining) {
     struct hf_str text = draining ? HF_STR("The gateway is shutting down. Nothing was executed.")
                                   : HF_STR("Too many calls are in flight. Nothing was executed. Try again later.");
     hf_outcome_answer_refusal(exchange, HF_FAULT_LOCAL_LIMIT, HF_RPC_INTERNAL_ERROR, text);

@@ -16,11 +16,15 @@ struct hf_client {
   struct hf_gateway *gateway;
   const struct hf_client_ops *ops;
   void *owner;
-  char *server;    /* endpoint, or NULL for all; owned */
-  char *principal; /* or NULL; owned */
-  bool stateless;  /* modern HTTP: many connections, whose ids may be alike */
-  uint64_t number; /* which session it is; 0 for stateless ones, which are all one */
-  uint64_t replay; /* the number of its call, which replays a dead letter; 0: it is no such client */
+  char *server;             /* endpoint, or NULL for all; owned */
+  char *principal;          /* or NULL; owned */
+  bool stateless;           /* modern HTTP: many connections, whose ids may be alike */
+  bool line;                /* it has a connection to itself: stdio */
+  bool open;                /* one of the gateway's clients, as a front made it */
+  uint64_t number;          /* which session it is; 0 for stateless ones, which are all one */
+  struct hf_task *task;     /* it is the one of this task; NULL: it is none of a task */
+  struct hf_client *origin; /* of such a one: who made the task, and whose own instances it uses; NULL: it has gone */
+  uint64_t replay;          /* the number of its call, which replays a dead letter; 0: it is no such client */
   enum hf_era era;
   enum hf_version version; /* legacy: as negotiated; UNKNOWN before */
   bool initialized;
@@ -37,6 +41,10 @@ struct hf_client {
   struct hf_list subscriptions;
   unsigned subscription_count;
 };
+
+/* Opens one that is no client to be counted, announced to or drained: the gateway's own, or a task's. It is closed as
+ * any other. Returns 0 and owned, or HF_ERR_NOMEM. */
+int hf_client_new(struct hf_gateway *gateway, const struct hf_client_options *options, struct hf_client **ret_client);
 
 /* The servers in the client's sight, in order: NULL starts, NULL ends. */
 struct hf_server *hf_client_next_server(const struct hf_client *client, struct hf_server *after);

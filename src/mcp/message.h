@@ -36,6 +36,7 @@ enum hf_rpc_code {
 #define HF_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
 #define HF_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
 #define HF_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+#define HF_META_RELATED_TASK "io.modelcontextprotocol/related-task"
 #define HF_META_CALL "dev.holdfast/call"
 #define HF_META_OUTCOME "dev.holdfast/outcome"
 

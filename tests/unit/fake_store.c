@@ -376,12 +376,15 @@ static void write_task(struct fake_task *to, const struct hf_stored_task *from) 
   for (size_t i = 0; i < FAKE_TASK_TEXTS; i++) {
     if (!new_texts[i]->ptr)
       continue;
-    put(to->text[i], *new_texts[i]);
+    assert(new_texts[i]->len < FAKE_TASK_TEXT_MAX);
+    memcpy(to->text[i], new_texts[i]->ptr, new_texts[i]->len);
+    to->text[i][new_texts[i]->len] = '\0';
     *texts[i] = hf_str_from(to->text[i]);
   }
   to->used = true;
   to->nobodys = false;
   to->row.status = from->status;
+  to->row.failed = from->failed;
   to->row.created_ms = from->created_ms ? from->created_ms : to->row.created_ms;
   to->row.updated_ms = from->updated_ms ? from->updated_ms : to->row.updated_ms;
   to->row.expires_ms = from->expires_ms ? from->expires_ms : to->row.expires_ms;

@@ -6,6 +6,7 @@
 #include "gateway/loop.h"
 #include "gateway/store.h"
 
+enum { FAKE_TASK_TEXT_MAX = 2048 };
 enum { FAKE_ROWS_MAX = 64, FAKE_TEXT_MAX = 512, FAKE_LETTER_BYTES = 32 << 10, FAKE_TASK_TEXTS = 10 };
 
 struct fake_intent {
@@ -52,7 +53,7 @@ struct fake_task {
   bool used;
   bool nobodys;              /* its gateway died, or ended, and nobody has taken it */
   struct hf_stored_task row; /* `elsewhere` may be set by a test; its texts are in `text` */
-  char text[FAKE_TASK_TEXTS][FAKE_TEXT_MAX];
+  char text[FAKE_TASK_TEXTS][FAKE_TASK_TEXT_MAX];
 };
 
 struct fake_answer {

@@ -166,6 +166,9 @@ struct hf_settings *world_settings(const struct fake_server *servers, size_t cou
                                         .feedback_tokens = 400,
                                         .list_wait = HF_SECONDS(3),
                                         .list_ttl = HF_SECONDS(60),
+                                        .tasks = 100,
+                                        .tasks_per_client = 50,
+                                        .task_ttl = HF_SECONDS(3600),
                                         .drain = HF_SECONDS(5)};
   return settings;
 }

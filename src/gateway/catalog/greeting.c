@@ -4,6 +4,7 @@
 #include "gateway/catalog/catalog.h"
 #include "gateway/catalog/ttl.h"
 #include "gateway/gateway.h"
+#include "gateway/task/task.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
@@ -40,7 +41,7 @@ struct hf_capabilities hf_greeting_capabilities(struct hf_client *client) {
   return all;
 }
 
-static void write_capabilities(struct hf_client *client, struct hf_json_writer *w) {
+static void write_capabilities(struct hf_client *client, enum hf_era era, struct hf_json_writer *w) {
   const struct hf_capabilities all = hf_greeting_capabilities(client);
   hf_json_write_key(w, "capabilities");
   hf_json_write_object(w);
@@ -49,6 +50,7 @@ static void write_capabilities(struct hf_client *client, struct hf_json_writer *
   write_one(w, "resources", all.resources, true, all.resources_subscribe);
   write_one(w, "completions", all.completions, false, false);
   write_one(w, "logging", all.logging, false, false);
+  hf_task_write_capabilities(client, era, w);
   hf_json_write_object_end(w);
 }
 
@@ -133,7 +135,7 @@ static void answer_initialize(struct hf_exchange *exchange) {
   hf_json_writer_init(&w, &result);
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, "protocolVersion", hf_version_text(client->version));
-  write_capabilities(client, &w);
+  write_capabilities(client, HF_ERA_LEGACY, &w);
   hf_json_write_member_raw(&w, "serverInfo", server_info(client));
   write_instructions(client, &w);
   hf_json_write_object_end(&w);
@@ -215,7 +217,7 @@ void hf_greeting_discover(struct hf_exchange *exchange) {
     if (hf_version_era((enum hf_version)version) == HF_ERA_MODERN)
       hf_json_write_str(&w, hf_version_text((enum hf_version)version));
   hf_json_write_array_end(&w);
-  write_capabilities(client, &w);
+  write_capabilities(client, HF_ERA_MODERN, &w);
   write_instructions(client, &w);
   const struct hf_ttl ttl = discover_ttl(client);
   hf_ttl_write(&ttl, client->gateway->settings->limits.list_ttl, &w);

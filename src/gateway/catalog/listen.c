@@ -4,6 +4,7 @@
 #include "gateway/catalog/greeting.h"
 #include "gateway/catalog/subscription.h"
 #include "gateway/gateway.h"
+#include "gateway/task/task.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
@@ -72,6 +73,8 @@ static int read_filter(struct hf_exchange *exchange, filter_fn *take, struct hf_
 
 static int subscribe(struct hf_exchange *exchange, const struct hf_json_doc *filter, struct hf_json_writer *w) {
   (void)w;
+  if (!hf_task_may_listen(exchange, filter))
+    return HF_ERR_UNSUPPORTED;
   const struct hf_capabilities can = hf_greeting_capabilities(exchange->client);
   for (size_t i = 0; i < NOTICES_COUNT; i++)
     if (asks_for(filter, notices[i].key) && *(const bool *)((const char *)&can + notices[i].capability))
@@ -88,6 +91,7 @@ static int write_agreed(struct hf_exchange *exchange, const struct hf_json_doc *
     hf_json_write_key_str(w, notices[i].key);
     hf_json_write_bool(w, true);
   }
+  hf_task_listen(exchange, filter, w);
   if (hf_json_member(filter, 0, HF_STR("resourceSubscriptions"), &node) < 0)
     return 0;
   hf_json_write_key(w, "resourceSubscriptions");
@@ -177,6 +181,7 @@ static void acknowledge(struct hf_exchange *exchange) {
   if (r == 0) {
     send_notice(exchange->client, exchange, HF_METHOD_SUBSCRIPTIONS_ACKNOWLEDGED, hf_buf_str(&params));
     catch_up(exchange);
+    hf_task_listening(exchange);
   } else {
     refuse(exchange);
   }
@@ -188,12 +193,14 @@ void hf_listen(struct hf_exchange *exchange) {
     hf_exchange_wait(exchange, exchange->client->gateway->settings->limits.list_wait, hf_listen);
     return;
   }
-  if (read_filter(exchange, subscribe, NULL) == 0) {
+  int r = read_filter(exchange, subscribe, NULL);
+  if (r == 0) {
     acknowledge(exchange);
     return;
   }
   hf_exchange_go_on(exchange);
-  refuse(exchange);
+  if (r != HF_ERR_UNSUPPORTED || hf_task_is_declared(exchange))
+    refuse(exchange);
 }
 
 void hf_listen_announce(struct hf_client *client, enum hf_list_kind kind) {

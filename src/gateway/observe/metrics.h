@@ -23,6 +23,7 @@ enum { HF_METRICS_TOOLS_MAX = 4096 };
   X(JOINED, "calls_joined_total", "Calls that shared the answer of an equal one instead of being sent.")               \
   X(ASKED, "corrections_asked_total", "Times that a model was asked for arguments that fit.")                          \
   X(DEGRADED, "degraded_answers_total", "Answers that stood in for a call that failed.")                               \
+  X(TASKS, "tasks_total", "Calls that became tasks.")                                                                  \
   X(LETTERS_LOST, "dead_letters_lost_total", "Dead letters that could not be written.")                                \
   X(REPLAYS, "replays_total", "Dead letters that were tried again.")                                                   \
   X(REPLAYS_DONE, "replays_done_total", "Replays that brought their letter's result.")                                 \

@@ -182,6 +182,8 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
   const bool guessed = !live;
   if (!live)
     live = instance->client && instance->client->era == HF_ERA_MODERN ? oldest_quiet(instance) : latest(instance);
+  if (live && instance->settings->instance == HF_INSTANCE_SESSION)
+    client = live->exchange->client; /* its task's, maybe, which outlives the instance's own */
   if (!client || !hf_capabilities_cover(declared(client, live ? live->exchange : NULL), message->method,
                                         hf_message_raw(message, HF_FIELD_PARAMS))) {
     refuse(instance, message->id, HF_RPC_METHOD_NOT_FOUND, HF_STR("no client here can answer this request"));
@@ -321,7 +323,7 @@ static bool outlives(struct hf_question *question, const struct hf_live *over) {
   if (question->held)
     return true;
   const struct hf_live *other = latest(question->instance);
-  if (!other || other->exchange == question->exchange)
+  if (!other || other->exchange == question->exchange || other->exchange->client != question->client)
     return false;
   question->exchange = other->exchange;
   question->attempt = other->attempt;

@@ -3,6 +3,7 @@
 #include "gateway/live.h"
 #include "gateway/observe/trace.h"
 #include "gateway/pipeline.h"
+#include "gateway/question/input_required.h"
 #include "gateway/question/question.h"
 #include "mcp/rewrite.h"
 #include "json/value.h"
@@ -85,33 +86,13 @@ static struct hf_round *round_of(struct hf_exchange *exchange) {
   return exchange->round;
 }
 
-/* Since a legacy client tells the pages that it is to open apart by an id, it needs one. */
-static int write_params(struct hf_exchange *exchange, const struct hf_json_doc *doc, uint32_t node,
-                        struct hf_buf *out) {
-  const struct hf_str raw = hf_json_span(doc, node);
-  uint32_t mode, id;
-  if (hf_json_type(doc, node) != HF_JSON_OBJECT || hf_json_member(doc, node, HF_STR("mode"), &mode) < 0 ||
-      !hf_str_equal(hf_json_span(doc, mode), HF_STR("\"url\"")) ||
-      hf_json_member(doc, node, HF_STR("elicitationId"), &id) != HF_ERR_NOTFOUND)
-    return hf_buf_append_str(out, raw);
-  int r = hf_buf_printf(out, "{\"elicitationId\":\"holdfast-%llu\",",
-                        (unsigned long long)hf_gateway_next_id(exchange->client->gateway));
-  return r == 0 ? hf_buf_append(out, raw.ptr + 1, raw.len - 1) : r;
-}
-
 const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, uint32_t request,
                          hf_question_fn *answered, unsigned tag) {
   struct hf_exchange *exchange = live->exchange;
   struct hf_own_question question = {.live = live, .answered = answered, .tag = tag};
-  uint32_t node;
-  struct hf_str name;
-  if (hf_json_type(doc, request) != HF_JSON_OBJECT || hf_json_member(doc, request, HF_STR("method"), &node) < 0 ||
-      hf_json_string(doc, node, &exchange->arena, &name) < 0)
-    return "the question cannot be understood";
-  question.method = hf_method_find(name);
   struct hf_buf text;
   hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
-  int r = hf_json_member(doc, request, HF_STR("params"), &node) == 0 ? write_params(exchange, doc, node, &text) : 0;
+  int r = hf_input_request_read(exchange, doc, request, &question.method, &text);
   question.params = text.len ? hf_buf_str(&text) : (struct hf_str){NULL, 0};
   if (r == 0)
     r = hf_question_ask_own(exchange, &question);
@@ -121,6 +102,8 @@ const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, ui
     return NULL;
   case HF_ERR_UNSUPPORTED:
     return "this client did not declare that it can be asked for that";
+  case HF_ERR_INVALID:
+    return "the question cannot be understood";
   case HF_ERR_LIMIT:
     return "too many questions to this client are open";
   default:

@@ -309,7 +309,8 @@ static void follower_due(struct hf_exchange *exchange) {
 
 static void follow(struct hf_exchange *exchange, struct hf_flight *flight) {
   struct hf_loop *loop = exchange->client->gateway->loop;
-  hf_time patience = exchange->target->policy->timeout.deadline;
+  const struct hf_timeout_options *timeout = &exchange->target->policy->timeout;
+  hf_time patience = exchange->task && timeout->task > timeout->deadline ? timeout->task : timeout->deadline;
   if (exchange->hints.deadline > 0 && exchange->hints.deadline < patience)
     patience = exchange->hints.deadline;
   char id[HF_CALL_ID_MAX];

@@ -22,6 +22,9 @@
 #define HF_GATEWAY_TASK_TASK_H
 
 #include "gateway/exchange.h"
+#include "gateway/stage/stage.h"
+#include "json/value.h"
+#include "json/write.h"
 
 struct hf_tasks; /* all of a gateway's */
 struct hf_task;  /* one, while this gateway has it in memory */
@@ -38,8 +41,17 @@ void hf_tasks_take_over(struct hf_gateway *gateway);
 /* Does the client that made this request take a task for an answer? */
 bool hf_task_is_taken(const struct hf_exchange *exchange);
 
-/* The call begins, after its stages: one that is to be a task becomes one now, or later by itself. */
-void hf_task_begins(struct hf_exchange *exchange);
+/* Reads what a client of 2025-11-25 says of tasks in a request: from then on it is one of a modern client's. False: it
+ * is answered because of it. */
+bool hf_task_read_wish(struct hf_exchange *exchange);
+
+/* Its tool is known, and makes no tasks, though the client has asked for one: it is answered, and gone. */
+bool hf_task_refuse(struct hf_exchange *exchange);
+
+/* The rows of the stages: first of all, one that was asked for; and, before anything is sent, one that is to be, now or
+ * later by itself. */
+enum hf_stage_result hf_task_wanted_before(struct hf_exchange *exchange);
+enum hf_stage_result hf_task_before(struct hf_exchange *exchange);
 
 /* The server has made a task of the call, under this id: written down, also for one that becomes a task only later; and
  * the call becomes one now, if its client takes that. */
@@ -48,8 +60,38 @@ void hf_task_at_server(struct hf_exchange *exchange, const struct hf_instance *i
 /* What the call's server says about how it is: shown to whoever asks. Borrowed. */
 void hf_task_says(struct hf_exchange *exchange, struct hf_str message);
 
+/* A call that an earlier gateway left has got as far as its server: from there on it is followed. */
+void hf_task_resumed(struct hf_exchange *exchange);
+
+/* A request of a task's own client begins: the call itself, or one that brings it answers. */
+void hf_task_joined(struct hf_exchange *exchange);
+
 /* The exchange is about to be freed. */
 void hf_task_left(struct hf_exchange *exchange);
+
+/* The client is being closed: its tasks go on. */
+void hf_tasks_client_closed(struct hf_client *client);
+
+/* No new calls: who waits for a task is told to come back, and what servers run is left to the next gateway. */
+void hf_tasks_drain(struct hf_gateway *gateway);
+
+/* Time is up for what is left. */
+void hf_tasks_stop(struct hf_gateway *gateway);
+
+/* What is declared of tasks to a client: the members of its kind, into the object that is open. */
+void hf_task_write_capabilities(const struct hf_client *client, enum hf_era era, struct hf_json_writer *w);
+
+/* Answers and returns false if a modern client asks about tasks without having declared that it knows them. */
+bool hf_task_is_declared(struct hf_exchange *exchange);
+
+/* May this client listen to what the filter says of tasks? */
+bool hf_task_may_listen(const struct hf_exchange *exchange, const struct hf_json_doc *doc);
+
+/* Reads the ids of tasks that a listen request names, and writes those that were agreed to. `doc` is the filter. */
+void hf_task_listen(struct hf_exchange *exchange, const struct hf_json_doc *doc, struct hf_json_writer *agreed);
+
+/* The listen stream has been opened: what has happened before is told there. */
+void hf_task_listening(struct hf_exchange *exchange);
 
 /* The requests about tasks, of both protocols. */
 void hf_task_get(struct hf_exchange *exchange);

@@ -1,0 +1,708 @@
+#include "fake_store.h"
+#include "gateway_world.h"
+
+#include "base/alloc.h"
+#include "gateway/task/task.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Calls that are answered by an id, for clients of both protocols. The servers here know nothing of tasks. */
+
+#define HELLO                                                                                                          \
+  "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":"    \
+  "\"1\"}}"
+#define TOOLS "{\"tools\":[{\"name\":\"order\"},{\"name\":\"read\",\"annotations\":{\"readOnlyHint\":true}}]}"
+#define KNOWS "{\"elicitation\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+#define DONE "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}],\"n\":1.50}"
+#define FORM "{\"jsonrpc\":\"2.0\",\"id\":\"x1\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"Who?\"}}"
+#define ACCEPT "{\"action\":\"accept\",\"content\":{\"n\":1.50}}"
+#define ORDER "\"name\":\"order\",\"arguments\":{\"a\":1}"
+
+static const struct fake_server servers[] = {
+    {.name = "old", .hello = HELLO, .tools = TOOLS},
+};
+
+struct bed {
+  struct world world;
+  struct fake_store store;
+  struct fake_client client;
+  struct fake_reply reply;
+  struct fake_reply answer; /* of the requests about the task */
+  char id[64];
+};
+
+static void assert_has(const char *text, const char *part) {
+  if (!text || !strstr(text, part))
+    fail_msg("'%s' is not in %s", part, text ? text : "(nothing)");
+}
+
+static void assert_lacks(const char *text, const char *part) {
+  if (text && strstr(text, part))
+    fail_msg("'%s' is in %s", part, text);
+}
+
+static void open_world(struct bed *bed, enum hf_task_mode mode) {
+  memset(bed, 0, sizeof *bed);
+  world_init(&bed->world, servers, 1);
+  bed->world.settings->servers[0].instance = HF_INSTANCE_SESSION;
+  bed->world.settings->tool_defaults.tasks = mode;
+  bed->world.settings->tool_defaults.task_after = HF_SECONDS(10);
+}
+
+static void use_store(struct bed *bed) {
+  fake_store_init(&bed->store, &bed->world.loop);
+  hf_gateway_use_store(bed->world.gateway, &bed->store.head);
+}
+
+static void open_modern(struct bed *bed, enum hf_task_mode mode) {
+  open_world(bed, mode);
+  client_open(&bed->world, &bed->client, "old", HF_ERA_MODERN);
+}
+
+static void close_world(struct bed *bed) {
+  reply_deinit(&bed->reply);
+  reply_deinit(&bed->answer);
+  client_close(&bed->client);
+  world_deinit(&bed->world);
+}
+
+static void send_as(struct bed *bed, struct fake_client *client, struct fake_reply *reply, const char *method,
+                    const char *params, const char *capabilities) {
+  char text[4096];
+  reply_deinit(reply);
+  assert_true(snprintf(text, sizeof text,
+                       "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{%s,\"_meta\":{"
+                       "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                       "\"io.modelcontextprotocol/clientCapabilities\":%s}}}",
+                       method, params, capabilities) < (int)sizeof text);
+  client_send(&bed->world, client, reply, text);
+  world_run(&bed->world, 0);
+}
+
+/* Copies what stands between two texts. */
+static void cut(const char *from, const char *before, char end, char *out, size_t size) {
+  const char *at = strstr(from, before);
+  assert_non_null(at);
+  at += strlen(before);
+  size_t len = (size_t)(strchr(at, end) - at);
+  assert_true(len < size);
+  memcpy(out, at, len);
+  out[len] = '\0';
+}
+
+static struct hf_attempt_ref *sent(struct bed *bed) {
+  return upstream_last(world_upstream(&bed->world, "old"));
+}
+
+/* A call that has become a task at once. */
+static struct hf_attempt_ref *call(struct bed *bed) {
+  send_as(bed, &bed->client, &bed->reply, "tools/call", ORDER, KNOWS);
+  assert_has(bed->reply.answer, "\"id\":7,\"result\":{\"resultType\":\"task\",\"taskId\":\"t-");
+  cut(bed->reply.answer, "\"taskId\":\"", '"', bed->id, sizeof bed->id);
+  struct hf_attempt_ref *ref = sent(bed);
+  assert_non_null(ref);
+  upstream_handed_over(ref);
+  return ref;
+}
+
+static const char *about(struct bed *bed, const char *method, const char *more) {
+  char params[2048];
+  assert_true(snprintf(params, sizeof params, "\"taskId\":\"%s\"%s", bed->id, more) < (int)sizeof params);
+  send_as(bed, &bed->client, &bed->answer, method, params, KNOWS);
+  return bed->answer.answer;
+}
+
+static const char *get(struct bed *bed) {
+  return about(bed, "tasks/get", "");
+}
+
+static void task__always_is_answered_by_an_id_and_completes(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  assert_int_equal(strlen(bed.id), 34);
+  assert_has(bed.reply.answer, "\"status\":\"working\"");
+  assert_has(bed.reply.answer, "\"createdAt\":\"2023-11-14T22:13:20.000Z\"");
+  assert_has(bed.reply.answer, "\"ttlMs\":3600000,\"pollIntervalMs\":1000");
+  assert_has(get(&bed), "\"result\":{\"resultType\":\"complete\",\"taskId\":\"");
+  assert_has(bed.answer.answer, "\"status\":\"working\"");
+  assert_lacks(bed.answer.answer, "\"result\":{\"content\"");
+  world_run(&bed.world, HF_SECONDS(60)); /* longer than any client waits, and than the deadline of a call */
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  assert_has(bed.answer.answer, "\"content\":[{\"type\":\"text\",\"text\":\"done\"}],\"n\":1.50");
+  assert_has(bed.answer.answer, "\"dev.holdfast/outcome\":{\"source\":\"live\",\"provider\":\"old\"");
+  close_world(&bed);
+}
+
+static void task__a_client_that_does_not_know_tasks_gets_none(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, "{}");
+  assert_null(bed.reply.answer);
+  upstream_answer(sent(&bed), DONE);
+  assert_has(bed.reply.answer, "\"text\":\"done\"");
+  snprintf(bed.id, sizeof bed.id, "t-0");
+  send_as(&bed, &bed.client, &bed.answer, "tasks/get", "\"taskId\":\"t-0\"", "{}");
+  assert_has(bed.answer.answer, "\"code\":-32021");
+  assert_has(bed.answer.answer,
+             "\"data\":{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}");
+  assert_int_equal(bed.answer.status, 400);
+  close_world(&bed);
+}
+
+static void task__cancel_stops_the_call(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  assert_string_equal(about(&bed, "tasks/cancel", ""), "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":"
+                                                       "\"complete\"}}");
+  assert_true(ref->aborted);
+  assert_has(get(&bed), "\"status\":\"cancelled\"");
+  assert_has(bed.answer.answer, "The tool may have been executed");
+  assert_has(about(&bed, "tasks/cancel", ""), "\"resultType\":\"complete\"");
+  close_world(&bed);
+}
+
+static void task__goes_on_when_its_client_leaves(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  client_close(&bed.client);
+  world_run(&bed.world, HF_SECONDS(1));
+  assert_false(ref->aborted);
+  client_open(&bed.world, &bed.client, "old", HF_ERA_MODERN);
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+static void task__result_and_list_are_not_of_the_extension(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  call(&bed);
+  assert_has(about(&bed, "tasks/result", ""), "\"code\":-32601");
+  assert_int_equal(bed.answer.status, 404);
+  assert_has(about(&bed, "tasks/list", ""), "\"code\":-32601");
+  close_world(&bed);
+}
+
+static void task__is_written_down_before_its_client_is_told(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  bed.store.slow = true;
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  assert_null(bed.reply.answer);
+  assert_true(fake_store_answer_one(&bed.store));
+  assert_has(bed.reply.answer, "\"resultType\":\"task\"");
+  cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+  bed.store.slow = false;
+  fake_store_answer(&bed.store);
+  world_run(&bed.world, 0);
+  bed.store.slow = true;
+  upstream_answer(sent(&bed), DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"working\""); /* its end is being written down */
+  fake_store_answer(&bed.store);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  const struct hf_stored_task *row = &fake_store_task(&bed.store, bed.id)->row;
+  assert_non_null(row);
+  assert_int_equal(row->status, HF_TASK_COMPLETED);
+  assert_has(row->result.ptr, "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+static void task__a_store_that_takes_nothing_leaves_a_call_as_any_other(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  bed.store.error = HF_ERR_IO;
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  assert_null(bed.reply.answer);
+  upstream_answer(sent(&bed), DONE);
+  assert_has(bed.reply.answer, "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+static void task__auto_becomes_one_when_it_lasts(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_AUTO);
+  use_store(&bed);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  struct hf_attempt_ref *ref = sent(&bed);
+  upstream_handed_over(ref);
+  world_run(&bed.world, HF_MS(9999));
+  assert_null(bed.reply.answer);
+  world_run(&bed.world, HF_MS(1));
+  assert_has(bed.reply.answer, "\"resultType\":\"task\"");
+  cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+  world_run(&bed.world, HF_SECONDS(100));
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  upstream_answer(sent(&bed), DONE);
+  assert_has(bed.reply.answer, "\"resultType\":\"complete\""); /* quick enough */
+  close_world(&bed);
+}
+
+static void task__never_makes_none(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_NEVER);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  struct hf_attempt_ref *ref = sent(&bed);
+  upstream_handed_over(ref);
+  world_run(&bed.world, HF_SECONDS(50));
+  assert_null(bed.reply.answer);
+  upstream_answer(ref, DONE);
+  assert_has(bed.reply.answer, "\"resultType\":\"complete\"");
+  send_as(&bed, &bed.client, &bed.reply, "server/discover", "\"x\":1", "{}");
+  assert_lacks(bed.reply.answer, "extensions");
+  close_world(&bed);
+}
+
+static void task__is_declared_to_those_who_discover(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_AUTO);
+  send_as(&bed, &bed.client, &bed.reply, "server/discover", "\"x\":1", "{}");
+  assert_has(bed.reply.answer, "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}");
+  close_world(&bed);
+}
+
+static void task__is_nobody_elses(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_client other, elsewhere;
+  open_world(&bed, HF_TASKS_ALWAYS);
+  client_open_as(&bed.world, &bed.client, "alice", HF_ERA_MODERN);
+  client_open_as(&bed.world, &other, "bob", HF_ERA_MODERN);
+  client_open(&bed.world, &elsewhere, "old", HF_ERA_MODERN);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", "\"name\":\"old__order\",\"arguments\":{\"a\":1}", KNOWS);
+  cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+  char mine[512], never[512];
+  char params[128];
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_as(&bed, &other, &bed.answer, "tasks/get", params, KNOWS);
+  snprintf(mine, sizeof mine, "%s", bed.answer.answer);
+  send_as(&bed, &other, &bed.answer, "tasks/get", "\"taskId\":\"t-00000000000000000000000000000000\"", KNOWS);
+  snprintf(never, sizeof never, "%s", bed.answer.answer);
+  assert_has(mine, "\"code\":-32602");
+  assert_string_equal(mine, never);
+  send_as(&bed, &elsewhere, &bed.answer, "tasks/cancel", params, KNOWS);
+  assert_has(bed.answer.answer, "\"code\":-32602");
+  assert_has(get(&bed), "\"status\":\"working\"");
+  client_close(&other);
+  client_close(&elsewhere);
+  close_world(&bed);
+}
+
+static void task__too_many_are_calls_as_any_other(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  bed.world.settings->limits.tasks_per_client = 1;
+  call(&bed);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", "\"name\":\"order\",\"arguments\":{\"a\":2}", KNOWS);
+  assert_null(bed.reply.answer);
+  upstream_answer(sent(&bed), DONE);
+  assert_has(bed.reply.answer, "\"resultType\":\"complete\"");
+  close_world(&bed);
+}
+
+static void task__expires(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  bed.world.settings->limits.task_ttl = HF_SECONDS(100);
+  use_store(&bed);
+  struct hf_attempt_ref *ref = call(&bed);
+  world_run(&bed.world, HF_SECONDS(1));
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, HF_SECONDS(98));
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  world_run(&bed.world, HF_SECONDS(1));
+  assert_has(get(&bed), "\"code\":-32602");
+  assert_null(fake_store_task(&bed.store, bed.id));
+  close_world(&bed);
+}
+
+static void task__an_error_fails_it_and_a_tools_own_does_not(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  upstream_answer(call(&bed), "{\"content\":[{\"type\":\"text\",\"text\":\"no such order\"}],\"isError\":true}");
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"completed\",\"statusMessage\":\"no such order\"");
+  assert_has(bed.answer.answer, "\"isError\":true");
+  upstream_error(call(&bed), -32602, "bad");
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"failed\",\"statusMessage\":\"bad\"");
+  assert_has(bed.answer.answer, "\"code\":-32602,\"message\":\"bad\"}}");
+  close_world(&bed);
+}
+
+static void task__asks_and_goes_on_with_the_answer(void **state) {
+  (void)state;
+  struct bed bed;
+  char key[64], more[256];
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  struct fake_upstream *upstream = world_upstream(&bed.world, "old");
+  upstream_message(upstream, ref, FORM);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"input_required\"");
+  assert_has(bed.answer.answer, ":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"Who?\"}}}");
+  cut(bed.answer.answer, "\"inputRequests\":{\"", '"', key, sizeof key);
+  assert_has(about(&bed, "tasks/update", ",\"inputResponses\":{\"other\":{}}"), "\"resultType\":\"complete\"");
+  assert_has(get(&bed), "\"status\":\"input_required\"");
+  snprintf(more, sizeof more, ",\"inputResponses\":{\"%s\":" ACCEPT "}", key);
+  assert_string_equal(about(&bed, "tasks/update", more),
+                      "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"resultType\":\"complete\"}}");
+  assert_string_equal(upstream->posted[0], "{\"jsonrpc\":\"2.0\",\"id\":\"x1\",\"result\":" ACCEPT "}");
+  assert_has(get(&bed), "\"status\":\"working\"");
+  assert_has(about(&bed, "tasks/update", more), "\"resultType\":\"complete\""); /* once more: it is not looked at */
+  assert_int_equal(upstream->posted_count, 1);
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+static void task__a_question_that_nobody_answers_ends_it(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  upstream_message(world_upstream(&bed.world, "old"), ref, FORM);
+  world_run(&bed.world, HF_SECONDS(601));
+  assert_true(ref->aborted);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  assert_has(bed.answer.answer, "nobody answered in time");
+  close_world(&bed);
+}
+
+static void task__listeners_are_told(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply listen = {0};
+  char params[256];
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  struct hf_attempt_ref *ref = call(&bed);
+  snprintf(params, sizeof params, "\"notifications\":{\"taskIds\":[\"%s\",\"t-1\"]}", bed.id);
+  send_as(&bed, &bed.client, &listen, "subscriptions/listen", params, "{}");
+  assert_has(listen.answer, "\"code\":-32021");
+  send_as(&bed, &bed.client, &listen, "subscriptions/listen", params, KNOWS);
+  assert_null(listen.answer);
+  snprintf(params, sizeof params, "\"notifications\":{\"taskIds\":[\"%s\"]}", bed.id);
+  assert_has(listen.messages[0], params);
+  assert_int_equal(listen.message_count, 1);
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_int_equal(listen.message_count, 2);
+  assert_has(listen.messages[1], "\"method\":\"notifications/tasks\",\"params\":{\"taskId\":\"t-");
+  assert_has(listen.messages[1], "\"text\":\"done\"");
+  assert_has(listen.messages[1], "\"io.modelcontextprotocol/subscriptionId\":7");
+  reply_deinit(&listen);
+  close_world(&bed);
+}
+
+/* Another gateway comes, and finds what was in the store by then. */
+static void start_again(struct bed *bed, bool died) {
+  static struct fake_store kept; /* too large for the stack */
+  char id[sizeof bed->id];
+  kept = bed->store;
+  memcpy(id, bed->id, sizeof id);
+  client_close(&bed->client);
+  world_deinit(&bed->world);
+  reply_deinit(&bed->reply);
+  reply_deinit(&bed->answer);
+  open_modern(bed, HF_TASKS_ALWAYS);
+  memcpy(bed->id, id, sizeof id);
+  bed->store = kept;
+  fake_store_reopen(&bed->store, &bed->world.loop);
+  if (died)
+    (void)fake_store_owner_died(&bed->store);
+  hf_gateway_use_store(bed->world.gateway, &bed->store.head);
+  world_run(&bed->world, 0);
+}
+
+static void task__one_that_a_dead_gateway_ran_says_so(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  call(&bed);
+  start_again(&bed, true);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  assert_has(bed.answer.answer, "The tool may have been executed: nobody knows.");
+  assert_has(bed.answer.answer, "[dead letter d-");
+  close_world(&bed);
+}
+
+static void task__one_that_ended_is_read_from_the_store(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  upstream_answer(call(&bed), DONE);
+  world_run(&bed.world, 0);
+  start_again(&bed, false);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  assert_has(bed.answer.answer, "\"text\":\"done\"");
+  struct fake_client other;
+  char params[128];
+  client_open_as(&bed.world, &other, "bob", HF_ERA_MODERN);
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_as(&bed, &other, &bed.answer, "tasks/get", params, KNOWS);
+  assert_has(bed.answer.answer, "\"code\":-32602");
+  client_close(&other);
+  close_world(&bed);
+}
+
+static void task__shutdown_answers_what_runs(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  struct hf_attempt_ref *ref = call(&bed);
+  hf_gateway_drain(bed.world.gateway, NULL, NULL);
+  world_run(&bed.world, HF_SECONDS(6));
+  assert_true(ref->aborted);
+  const struct hf_stored_task *row = &fake_store_task(&bed.store, bed.id)->row;
+  assert_int_equal(row->status, HF_TASK_COMPLETED);
+  assert_has(row->result.ptr, "\"isError\":true");
+  assert_has(row->result.ptr, "may have been executed");
+  close_world(&bed);
+}
+
+/* Clients of 2025-11-25. */
+
+static void open_legacy(struct bed *bed, enum hf_task_mode mode, const char *principal) {
+  open_world(bed, mode);
+  if (principal)
+    client_open_as(&bed->world, &bed->client, principal, HF_ERA_LEGACY);
+  else
+    client_open(&bed->world, &bed->client, "old", HF_ERA_LEGACY);
+  client_send(&bed->world, &bed->client, &bed->reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\","
+              "\"capabilities\":{\"elicitation\":{}},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}");
+  world_run(&bed->world, 0);
+  client_send(&bed->world, &bed->client, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+static void send_old(struct bed *bed, struct fake_reply *reply, const char *id, const char *method,
+                     const char *params) {
+  char text[2048];
+  reply_deinit(reply);
+  assert_true(snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s}}", id,
+                       method, params) < (int)sizeof text);
+  client_send(&bed->world, &bed->client, reply, text);
+  world_run(&bed->world, 0);
+}
+
+static struct hf_attempt_ref *call_old(struct bed *bed, const char *more) {
+  char params[512];
+  snprintf(params, sizeof params, ORDER ",\"task\":{\"ttl\":60000}%s", more);
+  send_old(bed, &bed->reply, "1", "tools/call", params);
+  assert_has(bed->reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\":{\"taskId\":\"t-");
+  cut(bed->reply.answer, "\"taskId\":\"", '"', bed->id, sizeof bed->id);
+  struct hf_attempt_ref *ref = sent(bed);
+  assert_non_null(ref);
+  upstream_handed_over(ref);
+  return ref;
+}
+
+static const char *about_old(struct bed *bed, const char *method) {
+  char params[128];
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed->id);
+  send_old(bed, &bed->answer, "2", method, params);
+  return bed->answer.answer;
+}
+
+static void task__of_2025_11_25_is_asked_for_and_its_result_waited_for(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply result = {0};
+  char params[128];
+  open_legacy(&bed, HF_TASKS_AUTO, NULL);
+  assert_has(bed.reply.answer, "\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
+  struct hf_attempt_ref *ref = call_old(&bed, "");
+  assert_lacks(ref->text, "\"task\"");
+  assert_lacks(ref->text, "2026-07-28");
+  assert_has(bed.reply.answer, "\"ttl\":60000,\"pollInterval\":1000");
+  assert_has(about_old(&bed, "tasks/get"), "\"result\":{\"taskId\":\"t-");
+  assert_has(bed.answer.answer, "\"status\":\"working\"");
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_old(&bed, &result, "9", "tasks/result", params);
+  assert_null(result.answer);
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(result.answer, "\"id\":9");
+  assert_has(result.answer, "\"text\":\"done\"}],\"n\":1.50");
+  assert_has(result.answer, "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t-");
+  assert_lacks(result.answer, "resultType");
+  assert_has(bed.client.notified[0], "\"method\":\"notifications/tasks/status\",\"params\":{\"taskId\":\"t-");
+  assert_has(bed.client.notified[0], "\"status\":\"completed\"");
+  assert_has(about_old(&bed, "tasks/cancel"), "\"code\":-32602");
+  assert_has(about_old(&bed, "tasks/update"), "\"code\":-32601");
+  assert_has(about_old(&bed, "tasks/list"), "\"code\":-32601");
+  reply_deinit(&result);
+  close_world(&bed);
+}
+
+static void task__of_2025_11_25_is_cancelled_before_the_answer(void **state) {
+  (void)state;
+  struct bed bed;
+  open_legacy(&bed, HF_TASKS_AUTO, NULL);
+  use_store(&bed);
+  struct hf_attempt_ref *ref = call_old(&bed, "");
+  assert_has(about_old(&bed, "tasks/cancel"), "\"result\":{\"taskId\":\"t-");
+  assert_has(bed.answer.answer, "\"status\":\"cancelled\"");
+  assert_true(ref->aborted);
+  assert_has(about_old(&bed, "tasks/cancel"), "\"code\":-32602");
+  assert_has(bed.answer.answer, "it is cancelled");
+  assert_has(about_old(&bed, "tasks/result"), "\"error\":{");
+  close_world(&bed);
+}
+
+static void task__of_2025_11_25_fails_by_a_tools_own_error(void **state) {
+  (void)state;
+  struct bed bed;
+  open_legacy(&bed, HF_TASKS_AUTO, NULL);
+  upstream_answer(call_old(&bed, ""), "{\"content\":[{\"type\":\"text\",\"text\":\"no\"}],\"isError\":true}");
+  world_run(&bed.world, 0);
+  assert_has(about_old(&bed, "tasks/get"), "\"status\":\"failed\",\"statusMessage\":\"no\"");
+  assert_has(about_old(&bed, "tasks/result"), "\"result\":{");
+  assert_has(bed.answer.answer, "\"isError\":true");
+  close_world(&bed);
+}
+
+static void task__of_2025_11_25_asks_on_the_stream_of_its_result(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply result = {0};
+  char params[128], id[32], text[256];
+  open_legacy(&bed, HF_TASKS_AUTO, NULL);
+  struct hf_attempt_ref *ref = call_old(&bed, ",\"_meta\":{\"progressToken\":\"p\"}");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "old");
+  upstream_message(upstream, ref, FORM);
+  world_run(&bed.world, 0);
+  assert_has(about_old(&bed, "tasks/get"), "\"status\":\"input_required\"");
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_old(&bed, &result, "9", "tasks/result", params);
+  assert_has(result.messages[0], "\"method\":\"elicitation/create\"");
+  assert_has(result.messages[0], "\"message\":\"Who?\"");
+  assert_has(result.messages[0], "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t-");
+  cut(result.messages[0], "\"id\":", ',', id, sizeof id);
+  snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":" ACCEPT "}", id);
+  client_send(&bed.world, &bed.client, NULL, text);
+  world_run(&bed.world, 0);
+  assert_string_equal(upstream->posted[0], "{\"jsonrpc\":\"2.0\",\"id\":\"x1\",\"result\":" ACCEPT "}");
+  assert_has(about_old(&bed, "tasks/get"), "\"status\":\"working\"");
+  upstream_message(upstream, ref,
+                   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%llu,"
+                   "\"progress\":1,\"message\":\"half\"}}");
+  assert_has(result.messages[1], "\"progressToken\":\"p\"");
+  assert_has(about_old(&bed, "tasks/get"), "\"statusMessage\":\"half\"");
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(result.answer, "\"text\":\"done\"");
+  reply_deinit(&result);
+  close_world(&bed);
+}
+
+static void task__of_2025_11_25_is_listed_for_who_has_a_name(void **state) {
+  (void)state;
+  struct bed bed;
+  for (int stored = 0; stored < 2; stored++) {
+    open_legacy(&bed, HF_TASKS_AUTO, "alice");
+    if (stored)
+      use_store(&bed);
+    assert_has(bed.reply.answer, "\"tasks\":{\"list\":{},\"cancel\":{}");
+    send_old(&bed, &bed.reply, "1", "tools/call", "\"name\":\"old__order\",\"arguments\":{\"a\":1},\"task\":{}");
+    cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+    send_old(&bed, &bed.answer, "2", "tasks/list", "");
+    assert_has(bed.answer.answer, "\"result\":{\"tasks\":[{\"taskId\":\"");
+    assert_has(bed.answer.answer, bed.id);
+    assert_lacks(bed.answer.answer, "nextCursor");
+    send_old(&bed, &bed.answer, "2", "tasks/list", "\"cursor\":\"nonsense\"");
+    assert_has(bed.answer.answer, "\"code\":-32602");
+    close_world(&bed);
+  }
+}
+
+static void task__of_2025_11_25_is_refused_where_there_are_none(void **state) {
+  (void)state;
+  struct bed bed;
+  open_legacy(&bed, HF_TASKS_NEVER, NULL);
+  assert_lacks(bed.reply.answer, "\"tasks\":");
+  send_old(&bed, &bed.reply, "1", "tools/call", ORDER ",\"task\":{}");
+  upstream_answer(sent(&bed), DONE); /* nobody promised anything, and it is ignored */
+  assert_has(bed.reply.answer, "\"text\":\"done\"");
+  bed.world.settings->tool_count = 1;
+  struct hf_tool_settings tool = bed.world.settings->tool_defaults;
+  tool.server = HF_STR("old");
+  tool.pattern = HF_STR("old__read");
+  tool.tasks = HF_TASKS_ALWAYS;
+  bed.world.settings->tools = &tool;
+  send_old(&bed, &bed.reply, "1", "tools/call", ORDER ",\"task\":{}");
+  assert_has(bed.reply.answer, "\"code\":-32601");
+  send_old(&bed, &bed.reply, "1", "tools/call", "\"name\":\"read\",\"task\":7");
+  assert_has(bed.reply.answer, "\"code\":-32602");
+  send_old(&bed, &bed.reply, "1", "tools/call", "\"name\":\"rad\",\"task\":{}");
+  assert_has(bed.reply.answer, "\"error\":{");
+  close_world(&bed);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(task__always_is_answered_by_an_id_and_completes),
+      cmocka_unit_test(task__a_client_that_does_not_know_tasks_gets_none),
+      cmocka_unit_test(task__cancel_stops_the_call),
+      cmocka_unit_test(task__goes_on_when_its_client_leaves),
+      cmocka_unit_test(task__result_and_list_are_not_of_the_extension),
+      cmocka_unit_test(task__is_written_down_before_its_client_is_told),
+      cmocka_unit_test(task__a_store_that_takes_nothing_leaves_a_call_as_any_other),
+      cmocka_unit_test(task__auto_becomes_one_when_it_lasts),
+      cmocka_unit_test(task__never_makes_none),
+      cmocka_unit_test(task__is_declared_to_those_who_discover),
+      cmocka_unit_test(task__is_nobody_elses),
+      cmocka_unit_test(task__too_many_are_calls_as_any_other),
+      cmocka_unit_test(task__expires),
+      cmocka_unit_test(task__an_error_fails_it_and_a_tools_own_does_not),
+      cmocka_unit_test(task__asks_and_goes_on_with_the_answer),
+      cmocka_unit_test(task__a_question_that_nobody_answers_ends_it),
+      cmocka_unit_test(task__listeners_are_told),
+      cmocka_unit_test(task__one_that_a_dead_gateway_ran_says_so),
+      cmocka_unit_test(task__one_that_ended_is_read_from_the_store),
+      cmocka_unit_test(task__shutdown_answers_what_runs),
+      cmocka_unit_test(task__of_2025_11_25_is_asked_for_and_its_result_waited_for),
+      cmocka_unit_test(task__of_2025_11_25_is_cancelled_before_the_answer),
+      cmocka_unit_test(task__of_2025_11_25_fails_by_a_tools_own_error),
+      cmocka_unit_test(task__of_2025_11_25_asks_on_the_stream_of_its_result),
+      cmocka_unit_test(task__of_2025_11_25_is_listed_for_who_has_a_name),
+      cmocka_unit_test(task__of_2025_11_25_is_refused_where_there_are_none),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
