@@ -11,6 +11,7 @@ class Session:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         self.id = None
         self.next_id = 0
+        self.capabilities = {}
 
     def post(self, message):
         """Returns status, headers and the JSON-RPC answer, or None where there is none."""
@@ -38,8 +39,9 @@ class Session:
     def open(self, capabilities=None):
         client = {"name": "bench", "version": "1"}
         params = {"protocolVersion": VERSION, "capabilities": capabilities or {}, "clientInfo": client}
-        headers, _ = self.request("initialize", params)
+        headers, result = self.request("initialize", params)
         self.id = headers.get("Mcp-Session-Id")
+        self.capabilities = result["capabilities"]
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 
