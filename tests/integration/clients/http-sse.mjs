@@ -10,7 +10,7 @@ import tls from 'node:tls';
 import * as schemas from '@modelcontextprotocol/sdk/types.js';
 import { done, test } from '../../lib/tap.mjs';
 import { collect, ended, eventually, modules, node, scratch, serve } from '../../lib/gateway.mjs';
-import { clients, connectHttp, outcomeOf, textOf } from './lib.mjs';
+import { clients, connectHttp, outcomeOf, startProxy, textOf } from './lib.mjs';
 
 async function freePort() {
   const server = http.createServer().listen(0, '127.0.0.1');
@@ -217,40 +217,12 @@ for (const kind of overSse) {
 
   await test(`${kind} over SSE: through a proxy that takes a prefix off, and cuts`, async (context) => {
     const gateway = await serve(served(), context);
-    const proxy = await startPrefixProxy(gateway.address, '/team/tools', context);
+    const proxy = await startProxy(gateway.address, context, '/team/tools');
     const client = await connectSse(kind, new URL(`${proxy.url}/team/tools/sse/everything`), context);
     assert.match(textOf(await client.callTool(echo)), /hello/);
     proxy.cut();
     await eventually(() => proxy.streams >= 2, 'the second stream', 20000);
     await eventually(() => client.callTool(echo).then((result) => /hello/.test(textOf(result)), () => false), 'a call on it');
   });
-}
-
-// Counts the streams that it passes on; cut() breaks those that are open.
-async function startPrefixProxy(address, prefix, { defer }) {
-  const [host, port] = address.split(':');
-  const proxy = { streams: 0, open: new Set() };
-  const server = http.createServer((request, response) => {
-    const options = { host, port, method: request.method, path: request.url.slice(prefix.length), headers: request.headers, agent: false };
-    const onward = http.request(options, (answer) => {
-      response.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(response);
-      if (request.method === 'GET') {
-        proxy.streams += 1;
-        proxy.open.add(response);
-      }
-    });
-    onward.on('error', () => response.destroy());
-    response.on('close', () => onward.destroy());
-    request.pipe(onward);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  proxy.url = `http://127.0.0.1:${server.address().port}`;
-  proxy.cut = () => [...proxy.open].forEach((response) => response.destroy());
-  defer(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return proxy;
 }
 done();

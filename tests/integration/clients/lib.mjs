@@ -5,6 +5,7 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { SSEClientTransport as LegacySse } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import http from 'node:http';
 import path from 'node:path';
 import { binary, modules, node, scratch, writeConfig } from '../../lib/gateway.mjs';
 
@@ -107,6 +108,37 @@ export async function connectStdio(kind, command, { defer, config }, options = {
   await client.connect(transport);
   client.pid = transport.pid;
   return client;
+}
+
+// A reverse proxy that takes `prefix` off the paths. It counts the event streams that it passes on; cut() breaks those
+// that are open.
+export async function startProxy(address, { defer }, prefix = '') {
+  const [host, port] = address.split(':');
+  const proxy = { streams: 0, open: new Set() };
+  const server = http.createServer((request, response) => {
+    const options = { host, port, method: request.method, path: request.url.slice(prefix.length), headers: request.headers, agent: false };
+    const onward = http.request(options, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+      if (!answer.headers['content-type']?.startsWith('text/event-stream')) return;
+      proxy.streams += 1;
+      proxy.open.add(response);
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => {
+      proxy.open.delete(response);
+      onward.destroy();
+    });
+    request.pipe(onward);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  proxy.url = `http://127.0.0.1:${server.address().port}`;
+  proxy.cut = () => [...proxy.open].forEach((response) => response.destroy());
+  defer(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return proxy;
 }
 
 export const textOf = (result) => result.content?.map((part) => part.text ?? '').join('\n') ?? '';

@@ -5,6 +5,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { done, test } from '../../lib/tap.mjs';
 import { eventually, serve } from '../../lib/gateway.mjs';
+import { connectHttp, startProxy, textOf } from './lib.mjs';
 
 // A legacy server with one tool: two steps of progress, then the result when `release(n)` allows it, n being its argument.
 async function startServer({ defer }) {
@@ -206,4 +207,29 @@ await test('a modern stream, reset at each byte, is a call that is cancelled, on
     assert.equal(server.calls.get(n), 1);
   }
 }, { timeoutMs: 60000 });
+
+// The official clients come back by themselves.
+for (const kind of ['sdk 1', 'sdk 2']) {
+  await test(`${kind}: a proxy cuts all streams in the middle of calls, and each is answered once`, async (context) => {
+    const server = await startServer(context);
+    const gateway = await serve(config(server), context);
+    const proxy = await startProxy(gateway.address, context);
+    const client = await connectHttp(kind, new URL(`${proxy.url}/mcp`), context);
+    const seen = new Map();
+    const calls = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => {
+      const options = { onprogress: ({ progress }) => seen.set(n, [...(seen.get(n) ?? []), progress]) };
+      const call = { name: 's__count', arguments: { n } };
+      return kind === 'sdk 1' ? client.callTool(call, undefined, options) : client.callTool(call, options);
+    });
+    await eventually(() => [...seen.values()].filter((each) => each.length === 2).length === calls.length, 'progress of all');
+    proxy.cut();
+    await eventually(() => proxy.open.size === 0, 'the cut');
+    for (let n = 1; n <= calls.length; n++) server.release(n);
+    (await Promise.all(calls)).forEach((result, i) => assert.equal(textOf(result), `done ${i + 1}`));
+    for (let n = 1; n <= calls.length; n++) {
+      assert.equal(server.calls.get(n), 1);
+      assert.deepEqual(seen.get(n), [1, 2]);
+    }
+  });
+}
 done();

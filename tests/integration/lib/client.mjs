@@ -128,6 +128,7 @@ export class HttpClient extends Client {
       else if (event.comment !== undefined) this.inbox.push({ comment: event.comment, origin: id });
       else if (event.data) this.receive(event.data, id);
       if (event.id !== undefined) this.lastEventId = event.id;
+      if (event.id !== undefined && !event.data) this.inbox.push({ primed: event.id, origin: id });
     });
     response.setEncoding('utf8');
     response.on('data', (part) => {

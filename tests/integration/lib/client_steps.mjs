@@ -126,6 +126,8 @@ export const clientSteps = {
   // replied PATTERN: in the bytes that came back on a raw connection
   replied: (client, stage, pattern) =>
     client.inbox.take(({ reply }) => reply !== undefined && new RegExp(pattern, 's').test(reply), `the bytes ${pattern}`),
+  // primed: an event id has come, of an event without data
+  primed: (client) => client.inbox.take(({ primed }) => primed !== undefined, 'an event id'),
   resume: (client, stage, id) => client.listen(id === undefined ? client.lastEventId : id),
   listen: (client) => client.listen(),
   ended: (client, stage, how) =>
