@@ -76,8 +76,12 @@ class Draw {
     return this.modern ? [call] : [this.setLevel(), call];
   }
 
+  // Who has seen that many events of a legacy stream may drop it, and go on with it.
   progress() {
-    return this.call('progress', `{"steps":${this.chance.below(5)}}`, { token: this.chance.in(4) ? undefined : this.token() });
+    const steps = this.chance.below(5);
+    const token = this.chance.in(4) ? undefined : this.token();
+    const dropped = !this.modern && token && this.chance.in(2) ? 1 + this.chance.below(1 + steps) : undefined;
+    return this.call('progress', `{"steps":${steps}}`, { token, dropped });
   }
 
   cancelled() {

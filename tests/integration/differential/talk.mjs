@@ -207,15 +207,15 @@ export class HttpTalk extends Talk {
     return headers;
   }
 
-  // `id`: of the request that is answered there, if there is one; `taken`: settles once there is an answer.
-  exchange(verb, headers, body, id) {
+  // `id`: of the request that is answered there, if there is one, and after how many events its stream is dropped.
+  exchange(verb, headers, body, { id, dropped } = {}) {
     const request = http.request(this.url, { method: verb, headers, agent });
     const taken = new Promise((resolve, reject) => {
       request.on('response', (response) => {
         response.setEncoding('utf8');
         this.session ??= response.headers['mcp-session-id'];
         if (response.headers['content-type']?.startsWith('text/event-stream')) {
-          this.readStream(response, id);
+          this.readStream(response, id, dropped);
           return resolve(response);
         }
         let text = '';
@@ -232,17 +232,19 @@ export class HttpTalk extends Talk {
   }
 
   // A stream that ends before the answer goes on where it stopped, if its events have ids.
-  readStream(response, id) {
+  readStream(response, id, dropped) {
     let rest = '';
     let last;
+    let count = 0;
     response.on('error', () => {});
-    response.on('end', () => {
+    response.on('close', () => {
       if (last !== undefined && id !== undefined && !this.records.get(id).response) this.resume(id, last);
     });
     response.on('data', (part) => {
       const events = (rest + part).split('\n\n');
       rest = events.pop();
       for (const event of events) {
+        if (last !== undefined && ++count > dropped) return this.drop(this.open.get(id));
         last = /^id: ?(.*)$/m.exec(event)?.[1] ?? last;
         const data = event.split('\n').filter((line) => line.startsWith('data:')).map((line) => line.slice(line[5] === ' ' ? 6 : 5));
         if (data.some(Boolean)) this.hear(data.join('\n'));
@@ -252,7 +254,7 @@ export class HttpTalk extends Talk {
 
   resume(id, last) {
     const headers = { ...this.headers(), Accept: 'text/event-stream', 'Last-Event-ID': last };
-    const { request, taken } = this.exchange('GET', headers, undefined, id);
+    const { request, taken } = this.exchange('GET', headers, undefined, { id });
     this.open.set(id, request);
     taken.catch((error) => {
       if (!request.wanted) this.problem ??= error.message;
@@ -261,7 +263,7 @@ export class HttpTalk extends Talk {
 
   send(text, step) {
     const id = member(text, 'id')?.raw;
-    const { request, taken } = this.exchange('POST', this.headers(step), text, id);
+    const { request, taken } = this.exchange('POST', this.headers(step), text, { id, dropped: step.dropped });
     this.open.set(step.id, request);
     taken.catch((error) => {
       if (!request.destroyed || !request.wanted) this.problem ??= error.message;
