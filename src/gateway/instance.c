@@ -344,6 +344,8 @@ static void upstream_message(void *owner, const struct hf_message *message) {
     hf_question_withdraw(instance, message);
   else if (message->kind == HF_MESSAGE_NOTIFICATION)
     hf_instance_message(instance, message);
+  else if (message->kind == HF_MESSAGE_RESULT)
+    hf_follow_stray(instance, message);
 }
 
 static void take_log(struct hf_instance *instance, const struct hf_message *message) {

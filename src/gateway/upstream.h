@@ -45,8 +45,9 @@ struct hf_upstream_events {
   /* The phase, or anything else in the status, has changed. */
   void (*changed)(void *owner, const struct hf_upstream_status *status);
 
-  /* A notification or a request of the server that belongs to no attempt (`message` is borrowed). The owner answers a
-   * request by post(), now or later, with the server's own id. */
+  /* A notification or a request of the server that belongs to no attempt, or a result that comes too late for the one
+   * that it belonged to (`message` is borrowed). The owner answers a request by post(), now or later, with the server's
+   * own id. */
   void (*message)(void *owner, const struct hf_message *message);
 };
 

@@ -282,6 +282,8 @@ static void take_response(struct hf_uplink *up, struct hf_outgoing *out, const s
   }
   hf_log_event(up->loop->log, HF_LOG_DEBUG, "an answer came that nobody waits for", HF_LOG_STR("server", up->name),
                HF_LOG_STR("id", message->id));
+  if (message->kind == HF_MESSAGE_RESULT && !up->dead)
+    up->events->message(up->owner, message);
 }
 
 static void deliver(struct hf_uplink *up, struct hf_attempt_ref *attempt, const struct hf_message *message) {

@@ -605,6 +605,33 @@ static void follow__who_cancels_cancels_the_task(void **state) {
   }
 }
 
+static void follow__a_task_that_comes_too_late_is_cancelled(void **state) {
+  (void)state;
+  static const struct {
+    const struct fake_server *server;
+    const char *result;
+    bool cancelled;
+  } rows[] = {
+      {&modern, CREATED(""), true},
+      {&legacy, OLD_CREATED(""), true},
+      {&modern, RESULT, false},
+      {&legacy, "{\"content\":[],\"task\":{" TASK("working", "") "}}", false},
+      {&modern, "{\"resultType\":\"task\"," TASK("completed", "") "}", false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct bed bed;
+    char text[512];
+    bed_open(&bed, rows[i].server, HF_ERA_LEGACY, "{}");
+    call(&bed, CALL("order"));
+    client_send(&bed.world, &bed.client, NULL,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}");
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}", rows[i].result);
+    upstream_message(bed.upstream, NULL, text);
+    assert_int_equal(count(&bed, HF_METHOD_TASKS_CANCEL), rows[i].cancelled);
+    bed_close(&bed);
+  }
+}
+
 static void follow__a_task_ends_at_the_deadline_of_its_call(void **state) {
   (void)state;
   struct bed bed;
@@ -727,6 +754,59 @@ static void follow__refusals_have_an_end(void **state) {
   }
   assert_has(bed.reply.answer, "\"reason\":\"task_lost\"");
   bed_close(&bed);
+}
+
+static void follow__an_outage_has_an_end(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, &modern, HF_ERA_LEGACY, "{}");
+  bed.world.settings->servers[0].policy.timeout.deadline = HF_SECONDS(7200);
+  call(&bed, CALL("order"));
+  answers(&bed, HF_METHOD_TOOLS_CALL, CREATED(""));
+  bed.world.servers[0].hello = NULL;
+  upstream_down(bed.upstream, HF_EVIDENCE_CONNECT_REFUSED, "gone");
+  world_run(&bed.world, HF_SECONDS(590));
+  assert_null(bed.reply.answer);
+  world_run(&bed.world, HF_SECONDS(60));
+  assert_has(bed.reply.answer, "\"executed\":\"maybe\",\"reason\":\"timed_out\"");
+  bed_close(&bed);
+}
+
+static void follow__questions_have_an_end(void **state) {
+  (void)state;
+  struct bed bed;
+  char text[512];
+  follow_modern(&bed, "{\"roots\":{}}", CALL("order"));
+  for (int i = 0; i <= 64; i++) {
+    assert_null(bed.reply.answer);
+    snprintf(text, sizeof text, ASKS("\"q%d\":" ROOTS), i);
+    polled(&bed, text);
+    if (i == 64)
+      break;
+    char answer[128];
+    snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"roots\":[]}}",
+             id_of(bed.reply.messages[bed.reply.message_count - 1]));
+    client_send(&bed.world, &bed.client, NULL, answer);
+    answers(&bed, HF_METHOD_TASKS_UPDATE, "{\"resultType\":\"complete\"}");
+  }
+  assert_has(bed.reply.answer, "it was asked too often");
+  bed_close(&bed);
+}
+
+static void follow__an_id_is_only_so_long(void **state) {
+  (void)state;
+  for (int extra = 0; extra < 2; extra++) {
+    struct bed bed;
+    char id[1026], text[2048];
+    memset(id, 'a', sizeof id);
+    id[1024 + extra] = '\0';
+    snprintf(text, sizeof text, "{\"resultType\":\"task\",\"taskId\":\"%s\",\"status\":\"working\"}", id);
+    bed_open(&bed, &modern, HF_ERA_LEGACY, "{}");
+    call(&bed, CALL("order"));
+    answers(&bed, HF_METHOD_TOOLS_CALL, text);
+    assert_int_equal(bed.reply.answer != NULL, extra);
+    bed_close(&bed);
+  }
 }
 
 static void follow__an_older_server_is_asked_for_a_task_where_its_tool_wants_one(void **state) {
@@ -950,6 +1030,7 @@ int main(void) {
       cmocka_unit_test(follow__a_client_that_answers_with_an_error_ends_the_task),
       cmocka_unit_test(follow__what_a_task_asks_goes_to_a_modern_client),
       cmocka_unit_test(follow__who_cancels_cancels_the_task),
+      cmocka_unit_test(follow__a_task_that_comes_too_late_is_cancelled),
       cmocka_unit_test(follow__a_task_ends_at_the_deadline_of_its_call),
       cmocka_unit_test(follow__a_question_on_the_stream_of_the_call_ends_with_that),
       cmocka_unit_test(follow__a_task_is_not_cut_short_for_a_repeat),
@@ -958,6 +1039,9 @@ int main(void) {
       cmocka_unit_test(follow__a_server_that_comes_back_is_asked_at_once),
       cmocka_unit_test(follow__a_session_that_is_lost_is_made_anew_and_asked),
       cmocka_unit_test(follow__refusals_have_an_end),
+      cmocka_unit_test(follow__an_outage_has_an_end),
+      cmocka_unit_test(follow__questions_have_an_end),
+      cmocka_unit_test(follow__an_id_is_only_so_long),
       cmocka_unit_test(follow__an_older_server_is_asked_for_a_task_where_its_tool_wants_one),
       cmocka_unit_test(follow__others_are_not),
       cmocka_unit_test(follow__a_result_may_have_a_member_of_that_name),

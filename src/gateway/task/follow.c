@@ -31,12 +31,12 @@ struct hf_loop *hf_follow_loop(const struct hf_follow *follow) {
 
 /* The task in an answer to a call, raw; absent if it is another answer. One of the older protocol stands in a member of
  * its own, and where a tool's result stands, there is no task. */
-static struct hf_str task_in(const struct hf_live *live, const struct hf_message *response) {
+static struct hf_str task_in(const struct hf_instance *instance, const struct hf_message *response) {
   const struct hf_str absent = {NULL, 0};
   uint32_t node;
   if (response->kind != HF_MESSAGE_RESULT)
     return absent;
-  if (live->target->instance->era == HF_ERA_MODERN)
+  if (instance->era == HF_ERA_MODERN)
     return hf_str_equal(hf_message_raw(response, HF_FIELD_RESULT_TYPE), HF_STR("\"task\""))
                ? hf_message_raw(response, HF_FIELD_RESULT)
                : absent;
@@ -48,7 +48,7 @@ static struct hf_str task_in(const struct hf_live *live, const struct hf_message
 }
 
 bool hf_follow_is_wanted(const struct hf_live *live, const struct hf_message *response) {
-  return live->exchange->request.method == HF_METHOD_TOOLS_CALL && task_in(live, response).ptr;
+  return live->exchange->request.method == HF_METHOD_TOOLS_CALL && task_in(live->target->instance, response).ptr;
 }
 
 /* All of an exchange's slots are made at once, and its timers given back when it goes. */
@@ -99,7 +99,8 @@ void hf_follow_begin(struct hf_live *live, const struct hf_message *response) {
   struct hf_exchange *exchange = live->exchange;
   struct hf_server_task task;
   struct hf_str name;
-  if (hf_server_task_read(task_in(live, response), &task) < 0 || !read_name(live, task.id, &name)) {
+  hf_call_follow(&exchange->call, live->attempt); /* also of one that cannot be read: it is there */
+  if (hf_server_task_read(task_in(live->target->instance, response), &task) < 0 || !read_name(live, task.id, &name)) {
     hf_live_done(live, &HF_EVIDENCE(HF_EVIDENCE_BAD_REPLY), NULL);
     return;
   }
@@ -109,7 +110,6 @@ void hf_follow_begin(struct hf_live *live, const struct hf_message *response) {
     return;
   }
   follow->interval = task.interval;
-  hf_call_follow(&exchange->call, live->attempt);
   hf_trace_stage(exchange, HF_STR("its server has made a task of it, which is followed"));
   if (!hf_follow_note(follow, &task))
     return;
@@ -200,10 +200,19 @@ void hf_follow_lose(struct hf_follow *follow) {
   hf_follow_finish(follow, &evidence, NULL);
 }
 
-void hf_follow_cancel(const struct hf_follow *follow) {
-  struct hf_instance *instance = hf_follow_instance(follow);
+static void cancel(struct hf_instance *instance, struct hf_str id) {
   if (instance->era == HF_ERA_MODERN || instance->capabilities.tasks_cancel)
-    hf_instance_tell(instance, HF_METHOD_TASKS_CANCEL, "taskId", follow->id);
+    hf_instance_tell(instance, HF_METHOD_TASKS_CANCEL, "taskId", id);
+}
+
+void hf_follow_cancel(const struct hf_follow *follow) {
+  cancel(hf_follow_instance(follow), follow->id);
+}
+
+void hf_follow_stray(struct hf_instance *instance, const struct hf_message *result) {
+  struct hf_server_task task;
+  if (hf_server_task_read(task_in(instance, result), &task) == 0 && !hf_server_task_is_over(&task))
+    cancel(instance, task.id);
 }
 
 /* A gateway that ends leaves it to the next one, if that will know of it. */

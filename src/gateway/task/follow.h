@@ -42,6 +42,9 @@ void hf_follow_abort(struct hf_live *live);
  * that is followed is dropped. False: it is about something else. Borrowed. */
 bool hf_follow_told(struct hf_instance *instance, const struct hf_message *message);
 
+/* A result that nobody waits for any more: if it is a task, that is cancelled. Borrowed. */
+void hf_follow_stray(struct hf_instance *instance, const struct hf_message *result);
+
 /* The server is there (again): what could not be asked for is asked for now. */
 void hf_follow_back(struct hf_instance *instance);
 

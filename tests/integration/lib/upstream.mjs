@@ -15,12 +15,13 @@ const TOOLS = [
 ];
 
 class Upstream {
-  constructor(name, { manual = [], tools = TOOLS, capabilities = { tools: { listChanged: true } } } = {}) {
+  constructor(name, { manual = [], tools = TOOLS, capabilities = { tools: { listChanged: true } }, era = 'legacy' } = {}) {
     this.name = name;
     this.inbox = new Mailbox(`upstream ${name}`);
     this.manual = new Set(manual); // methods that the case answers itself
     this.tools = tools;
     this.capabilities = capabilities;
+    this.era = era;
     this.counts = {};
     this.ids = new Set(); // of requests seen, to catch an id that comes twice
     this.connections = new Set();
@@ -56,6 +57,7 @@ class Upstream {
   automatic(method, message) {
     switch (method) {
       case 'initialize':
+        if (this.era === 'modern') return { error: { code: -32601, message: 'Method not found' } };
         return {
           result: {
             protocolVersion: message.params.protocolVersion,
@@ -64,6 +66,10 @@ class Upstream {
           },
         };
       case 'server/discover':
+        if (this.era === 'modern') {
+          const versions = { supportedVersions: ['2026-07-28'], ttlMs: 0, cacheScope: 'private' };
+          return { result: { resultType: 'complete', ...versions, capabilities: this.capabilities } };
+        }
         return { error: { code: -32601, message: 'Method not found' } };
       case 'tools/list':
         return { result: { tools: this.tools } };
