@@ -1,4 +1,4 @@
-// How costs grow: what lists, calls, streams, subscriptions, held calls and upstreams take with n, 2n and 4n of them, and
+// How costs grow: what lists, calls, streams, subscriptions, held calls, tasks and upstreams take with n, 2n and 4n of them, and
 // the memory of each. Times are the gateway's own processor time, so that neither client nor server is counted. What takes
 // more than GROWTH_MAX times as much each at 4n as at n is marked, and ends the program with status 1.
 //   node scaling.mjs [BUILD]
@@ -8,7 +8,7 @@ import path from 'node:path';
 
 process.env.HOLDFAST ??= path.resolve(process.argv[2] ?? 'build', 'holdfast');
 const { chaos, serve } = await import('../lib/gateway.mjs');
-const [TOOLS, STREAMS, HELD, UPSTREAMS] = [1250, 2500, 250, 50]; // n; the issue's figures are 4n
+const [TOOLS, STREAMS, HELD, TASKS, UPSTREAMS] = [1250, 2500, 250, 250, 50]; // n; the issue's figures are 4n
 const [LISTS, CALLS, AT_ONCE, GROWTH_MAX] = [20, 500, 32, 2];
 const MODERN = '2026-07-28';
 const schema = { type: 'object', properties: { path: { type: 'string', description: 'what to read' }, limit: { type: 'integer' } } };
@@ -21,11 +21,11 @@ async function until(condition) {
 
 const streamHead = { 'Content-Type': 'text/event-stream' };
 
-// A server with `count` tools. A call of `ask` is answered when the question that it asks is; `push` sends on the streams
-// that clients opened.
+// A server with `count` tools. A call of `ask` is answered when the question that it asks is, one of `hold` by what is then
+// in `held`; `push` sends on the streams that clients opened.
 function server(count) {
   const tools = Array.from({ length: count }, (_, i) => ({ name: `tool${i}`, description: 'Reads a file, or a part of it.', inputSchema: schema }));
-  const list = JSON.stringify([...tools, { name: 'ask', inputSchema: { type: 'object' } }]);
+  const list = JSON.stringify([...tools, ...['ask', 'hold'].map((name) => ({ name, inputSchema: { type: 'object' } }))]);
   const capabilities = '{"tools":{},"resources":{"subscribe":true}}';
   const results = {
     initialize: () => `{"protocolVersion":"2025-11-25","capabilities":${capabilities},"serverInfo":{"name":"s","version":"1"}}`,
@@ -36,6 +36,7 @@ function server(count) {
   };
   const streams = new Set();
   const questions = new Map();
+  const held = [];
   let asked = 0;
   function ask(message, response) {
     const id = `q${++asked}`;
@@ -50,8 +51,10 @@ function server(count) {
     } else if (message.params?.name === 'ask') {
       ask(message, response);
     } else {
-      response.writeHead(200, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 's' });
-      response.end(`{"jsonrpc":"2.0","id":${message.id},"result":${results[message.method]?.() ?? '{}'}}`);
+      const answer = () => response.writeHead(200, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 's' })
+        .end(`{"jsonrpc":"2.0","id":${message.id},"result":${results[message.method]?.() ?? '{}'}}`);
+      if (message.params?.name === 'hold') held.push(answer);
+      else answer();
     }
   }
   const listener = http.createServer((request, response) => {
@@ -68,7 +71,7 @@ function server(count) {
   const push = (message) => streams.forEach((stream) => stream.write(`data: ${message}\n\n`));
   const close = () => listener.closeAllConnections() ?? listener.close();
   return new Promise((resolve) => listener.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
-    resolve({ url: `http://127.0.0.1:${listener.address().port}/mcp`, streams, push, close });
+    resolve({ url: `http://127.0.0.1:${listener.address().port}/mcp`, streams, held, push, close });
   }));
 }
 
@@ -150,7 +153,7 @@ async function together(gateway, times, action) {
 
 async function bed(mcpServers, body, more = {}) {
   const cleanups = [];
-  const limits = { sessionsPerPrincipal: 16384, callsPerClient: 4096, listWait: '20s', sseKeepalive: '10m' };
+  const limits = { sessionsPerPrincipal: 16384, callsPerClient: 4096, tasksPerClient: 4096, listWait: '20s', sseKeepalive: '10m' };
   const policies = { default: { concurrency: { calls: 2000 }, timeout: { deadline: '5m', idle: '5m' } } };
   const gateway = await serve({ mcpServers, limits, policies, store: { enabled: false }, log: { format: 'json' }, ...more }, { defer: (action) => cleanups.push(action) });
   try {
@@ -237,6 +240,22 @@ const measures = {
     if (results.some(({ isError, resultType }) => isError || resultType === 'input_required')) throw new Error('a held call did not end well');
     return { 'KiB each': kib, 'hold, µs each': holding * 1000, 'calls meanwhile, µs': call * 1000, 'answer, µs each': resuming * 1000 };
   }, { instance: 'session' })],
+  tasks: [TASKS, (count) => withServers([1], async (gateway, [{ held }]) => {
+    const { ask } = await session(gateway.url());
+    await ask('tools/list');
+    const before = rssKiB(gateway);
+    const [beginning, begun] = await together(gateway, count, (i) => ask('tools/call', `{"name":"s0__hold","arguments":{"i":${i}},"task":{"ttl":600000}}`));
+    await until(() => held.length === count);
+    const kib = (rssKiB(gateway) - before) / count;
+    const ids = begun.map(({ text }) => /"taskId":"([^"]+)"/.exec(text)[1]);
+    const [polling] = await together(gateway, count, (i) => ask('tasks/get', `{"taskId":"${ids[i]}"}`));
+    const call = await during(gateway, CALLS, (i) => ask('tools/call', `{"name":"s0__tool0","arguments":{"path":"a${i}"}}`));
+    const cpu = cpuMs(gateway);
+    held.forEach((answer) => answer());
+    await together(gateway, count, (i) => ask('tasks/result', `{"taskId":"${ids[i]}"}`));
+    const ending = (cpuMs(gateway) - cpu) / count;
+    return { 'KiB each': kib, 'begin, µs each': beginning * 1000, 'poll, µs each': polling * 1000, 'calls meanwhile, µs': call * 1000, 'end, µs each': ending * 1000 };
+  })],
   upstreams: [UPSTREAMS, async (count) => withServers(Array.from({ length: count }, () => 5), async (gateway, servers) => {
     const { rss, cpu } = await weighBare();
     const { ask } = await session(gateway.url());
