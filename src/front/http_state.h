@@ -14,6 +14,7 @@
 
 #include <microhttpd.h>
 
+struct hf_objection;
 struct hf_request;
 
 struct hf_peer {
@@ -143,6 +144,13 @@ void hf_request_complete(struct hf_request *request, const char *method);
 
 /* Opens a legacy session with its client. Returns NULL once the request is refused. */
 struct hf_session *hf_request_open_session(struct hf_request *request);
+/* Finds or makes the session that the request belongs to. Returns NULL once the request is refused. */
+struct hf_session *hf_request_session(struct hf_request *request);
+void hf_request_object(struct hf_request *request, const struct hf_objection *objection);
+
+/* get.c: legacy sessions, without a message */
+void hf_request_listen(struct hf_request *request);
+void hf_request_end_session(struct hf_request *request);
 /* Returns false once the request is refused: no stream for a client that does not take one, nor for one too many. */
 bool hf_request_may_stream(struct hf_request *request);
 
