@@ -4,6 +4,7 @@
 #include "gateway/observe/trace.h"
 #include "gateway/pipeline.h"
 #include "gateway/relay.h"
+#include "gateway/task/task.h"
 #include "json/value.h"
 #include "json/write.h"
 
@@ -114,6 +115,7 @@ void hf_follow_begin(struct hf_live *live, const struct hf_message *response) {
   if (!hf_follow_note(follow, &task))
     return;
   hf_follow_plan(follow, task.status == HF_TASK_WORKING ? hf_follow_pause(follow) : 0);
+  hf_task_at_server(exchange, live->target->instance, name);
 }
 
 void hf_follow_resume(struct hf_live *live) {
@@ -154,6 +156,11 @@ static void say(struct hf_follow *follow, struct hf_str raw) {
     hf_live_pass_on(exchange, &progress);
     hf_message_deinit(&progress);
   }
+  struct hf_buf text;
+  hf_buf_init(&text, raw.len);
+  if (hf_json_unescape(copy, &text) == 0)
+    hf_task_says(exchange, hf_buf_str(&text));
+  hf_buf_deinit(&text);
 }
 
 bool hf_follow_note(struct hf_follow *follow, const struct hf_server_task *task) {

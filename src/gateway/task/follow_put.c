@@ -7,7 +7,7 @@ bool hf_follow_wants(const struct hf_exchange *exchange, const struct hf_target_
   if (!item || !target->instance->capabilities.tasks_call || target->instance->era == HF_ERA_MODERN)
     return false;
   return item->task_support == HF_TASK_SUPPORT_REQUIRED ||
-         (item->task_support == HF_TASK_SUPPORT_OPTIONAL && exchange->task);
+         (item->task_support == HF_TASK_SUPPORT_OPTIONAL && (exchange->task || exchange->wants_task));
 }
 
 /* What a modern server is told of whom it answers. */
