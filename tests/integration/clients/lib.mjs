@@ -110,22 +110,30 @@ export async function connectStdio(kind, command, { defer, config }, options = {
   return client;
 }
 
-// A reverse proxy that takes `prefix` off the paths. It counts the event streams that it passes on; cut() breaks those
-// that are open.
-export async function startProxy(address, { defer }, prefix = '') {
+// A reverse proxy that takes `prefix` off the paths, and cuts what is silent for `patienceMs`. It counts the event streams
+// that it passes on; cut() breaks those that are open.
+export async function startProxy(address, { defer }, prefix = '', patienceMs = 0) {
   const [host, port] = address.split(':');
-  const proxy = { streams: 0, open: new Set() };
+  const proxy = { streams: 0, cuts: 0, open: new Set() };
   const server = http.createServer((request, response) => {
+    let timer;
+    const wait = () => {
+      clearTimeout(timer);
+      if (patienceMs) timer = setTimeout(() => (proxy.cuts++, response.destroy()), patienceMs);
+    };
+    wait();
     const options = { host, port, method: request.method, path: request.url.slice(prefix.length), headers: request.headers, agent: false };
     const onward = http.request(options, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       answer.pipe(response);
+      answer.on('data', wait);
       if (!answer.headers['content-type']?.startsWith('text/event-stream')) return;
       proxy.streams += 1;
       proxy.open.add(response);
     });
     onward.on('error', () => response.destroy());
     response.on('close', () => {
+      clearTimeout(timer);
       proxy.open.delete(response);
       onward.destroy();
     });

@@ -1,11 +1,12 @@
 // Streams that break at any byte. A client that counts what it has read resets its connection, comes back with the last
 // event id that it has seen whole, and must then have had every message once: none lost, none twice, in order.
 import assert from 'node:assert';
+import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { done, test } from '../../lib/tap.mjs';
 import { eventually, serve } from '../../lib/gateway.mjs';
-import { connectHttp, startProxy, textOf } from './lib.mjs';
+import { clients, connectHttp, startProxy, textOf } from './lib.mjs';
 
 // A legacy server with one tool: two steps of progress, then the result when `release(n)` allows it, n being its argument.
 async function startServer({ defer }) {
@@ -206,6 +207,42 @@ await test('a modern stream, reset at each byte, is a call that is cancelled, on
     await eventually(() => server.gone.has(n), `the end of call ${n} at the server`);
     assert.equal(server.calls.get(n), 1);
   }
+}, { timeoutMs: 60000 });
+
+// What a proxy cuts that finds it silent, keep-alives save: limits.sseKeepalive is less than the proxy's patience.
+for (const [kind, how] of [['sdk 1', 'http'], ['sdk 2 pinned', 'http'], ['sdk 1', 'sse'], ['sdk 2', 'sse']]) {
+  await test(`${kind} over ${how}: a call longer than a proxy's patience, and a stream that is idle for as long`, async (context) => {
+    const server = await startServer(context);
+    const gateway = await serve({ ...config(server), sse: { enabled: true }, limits: { sseKeepalive: '400ms' } }, context);
+    const proxy = await startProxy(gateway.address, context, '', 1000);
+    const client = clients[kind].client({ capabilities: {} });
+    context.defer(() => client.close());
+    await client.connect(clients[kind][how](new URL(`${proxy.url}/${how === 'http' ? 'mcp' : 'sse'}`)));
+    const call = client.callTool({ name: 's__count', arguments: { n: 1 } });
+    setTimeout(() => server.release(1), 2500);
+    assert.equal(textOf(await call), 'done 1');
+    assert.equal(proxy.cuts, 0);
+  });
+}
+
+await test('a flood of clients that come back: streams do not pile up, and the last one is told', async (context) => {
+  const server = await startServer(context);
+  const { address, child } = await serve(config(server), context);
+  const session = await openSession(address);
+  server.release(0);
+  await exchange(address, 'POST', legacy(session), callOf(0));
+  await eventually(() => server.stream, 'the stream to the server');
+  const descriptors = () => fs.readdirSync(`/proc/${child.pid}/fd`).length;
+  const first = understand(await exchange(address, 'GET', { Accept: 'text/event-stream', ...session }, '', Infinity, 'data: \n\n'));
+  const before = descriptors();
+  for (let i = 0; i < 100; i++) {
+    const headers = i % 2 ? resumed(session, first.id) : { Accept: 'text/event-stream', ...session };
+    await Promise.all(Array.from({ length: 20 }, () => exchange(address, 'GET', headers, '', 100)));
+  }
+  await eventually(() => descriptors() <= before, 'the end of all streams');
+  server.log('told');
+  const last = understand(await exchange(address, 'GET', resumed(session, first.id), '', Infinity, 'told"}}\n\n'));
+  assert.deepEqual(last.data.map(({ params }) => params.data), ['told']);
 }, { timeoutMs: 60000 });
 
 // The official clients come back by themselves.
