@@ -462,6 +462,11 @@ static hf_time keyed_until(const struct hf_exchange *exchange, const struct hf_t
   return left > 0 ? hf_time_add(loop->now, left) : 0;
 }
 
+/* Of a call that an earlier gateway has sent the arguments are not known, and nothing says which one is asked about. */
+static bool can_be_checked(const struct hf_exchange *exchange) {
+  return !exchange->replay && !exchange->server_task.ptr;
+}
+
 static struct hf_call_target call_target(const struct hf_exchange *exchange, const struct hf_target_tool *target) {
   bool read_only = target->configured && target->safety == HF_SAFETY_READ_ONLY;
   const struct hf_reconcile_settings *reconcile = &target->tool->reconcile;
@@ -472,14 +477,14 @@ static struct hf_call_target call_target(const struct hf_exchange *exchange, con
       .harmless = read_only,
       .hedged = read_only && target->tool->hedge,
       .keyed_until = target->safety == HF_SAFETY_KEYED ? keyed_until(exchange, target) : 0,
-      .check_time = reconcile->tool.server.ptr && !exchange->replay ? reconcile->timeout : 0,
+      .check_time = can_be_checked(exchange) && reconcile->tool.server.ptr ? reconcile->timeout : 0,
       .settle = reconcile->settle,
   };
 }
 
 static bool may_degrade(const struct hf_exchange *exchange) {
   const struct hf_tool_settings *tool = exchange->tool;
-  return tool && !exchange->is_check && !exchange->replay &&
+  return tool && !exchange->is_check && can_be_checked(exchange) &&
          (tool->cache.max_stale > 0 || tool->fallback.text.ptr || tool->fallback.structured.ptr ||
           tool->degraded == HF_DEGRADED_EXPLICIT);
 }
