@@ -78,6 +78,12 @@ static const struct hf_option options[] = {
              "never"},
     {TOP(correction.ttl), .path = "correction.ttl", .type = HF_OPTION_DURATION, .value = SAME("10m"), .min = "1s",
      .max = "1d", .help = "what a caller tried is forgotten when it has not tried again for this long"},
+    {TOP(tool_defaults.tasks), .path = "tasks", .type = HF_OPTION_CHOICE, .value = SAME("auto"),
+     .choices = "auto|never|always",
+     .help = "which calls become tasks, for clients that know tasks: those that take longer than taskAfter, or that "
+             "their server makes a task of, or none, or all"},
+    {TOP(tool_defaults.task_after), .path = "taskAfter", .type = HF_OPTION_DURATION, .value = SAME("10s"), .min = "0",
+     .max = "1d", .help = "how long a client that knows tasks waits for an answer before it gets a task instead"},
     {TOP(tool_defaults.ask.mode), .path = "correction.auto", .type = HF_OPTION_CHOICE, .value = SAME("off"),
      .choices = "off|client|model",
      .help =
@@ -159,6 +165,12 @@ static const struct hf_option options[] = {
      .max = "2GiB", .help = "bytes of good answers that are kept in memory"},
     {LIMIT(traces), .path = "limits.traces", .type = HF_OPTION_COUNT, .value = SAME("1000"), .min = "0",
      .max = "1000000", .help = "calls whose course `explain` still knows"},
+    {LIMIT(tasks), .path = "limits.tasks", .type = HF_OPTION_COUNT, .value = SAME("4096"), .min = "1", .max = "1000000",
+     .help = "tasks in memory, of all clients together"},
+    {LIMIT(tasks_per_client), .path = "limits.tasksPerClient", .type = HF_OPTION_COUNT, .value = SAME("256"),
+     .min = "1", .max = "1000000", .help = "tasks of one principal that have not ended"},
+    {LIMIT(task_ttl), .path = "limits.taskTtl", .type = HF_OPTION_DURATION, .value = SAME("1d"), .min = "1s",
+     .max = "30d", .help = "how long a task is kept: at most, and where its client does not say"},
     {SERVER(command), .path = "command", .type = HF_OPTION_TEXT,
      .help = "program to start, looked up in PATH; the server speaks MCP on its standard input and output"},
     {SERVER(args), .path = "args", .type = HF_OPTION_TEXTS, .secret = true, .help = "its arguments, taken verbatim"},
@@ -328,6 +340,10 @@ static const struct hf_option options[] = {
      .help =
          "a call that equals one in flight joins it, unless it only reads, and for this long also one whose client has "
          "gone; 0: none does"},
+    {ANSWER(tasks), .path = "tasks", .type = HF_OPTION_CHOICE, .value = SAME("auto"), .choices = "auto|never|always",
+     .help = "replaces that of all tools"},
+    {ANSWER(task_after), .path = "taskAfter", .type = HF_OPTION_DURATION, .value = SAME("10s"), .min = "0", .max = "1d",
+     .help = "replaces that of all tools"},
     {ANSWER(fit.validate), .path = "validate", .type = HF_OPTION_CHOICE, .value = SAME("enforce"),
      .choices = "enforce|warn|off", .help = "replaces that of the server; of a route: against its own inputSchema"},
     {ANSWER(fit.results), .path = "results", .type = HF_OPTION_CHOICE, .value = SAME("enforce"),

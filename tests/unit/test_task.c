@@ -498,8 +498,7 @@ static void task__shutdown_answers_what_runs(void **state) {
 
 /* Clients of 2025-11-25. */
 
-static void open_legacy(struct bed *bed, enum hf_task_mode mode, const char *principal) {
-  open_world(bed, mode);
+static void open_old(struct bed *bed, const char *principal) {
   if (principal)
     client_open_as(&bed->world, &bed->client, principal, HF_ERA_LEGACY);
   else
@@ -509,6 +508,11 @@ static void open_legacy(struct bed *bed, enum hf_task_mode mode, const char *pri
               "\"capabilities\":{\"elicitation\":{}},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}");
   world_run(&bed->world, 0);
   client_send(&bed->world, &bed->client, NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+static void open_legacy(struct bed *bed, enum hf_task_mode mode, const char *principal) {
+  open_world(bed, mode);
+  open_old(bed, principal);
 }
 
 static void send_old(struct bed *bed, struct fake_reply *reply, const char *id, const char *method,
@@ -675,6 +679,38 @@ static void task__of_2025_11_25_is_refused_where_there_are_none(void **state) {
   close_world(&bed);
 }
 
+static void task__lists_say_what_the_gateway_does(void **state) {
+  (void)state;
+  static const struct fake_server many[] = {
+      {.name = "old",
+       .hello = HELLO,
+       .tools = "{\"tools\":[{\"name\":\"a\",\"execution\":{\"taskSupport\":\"required\",\"x\":1.0}},{\"name\":\"b\"},{"
+                "\"name\":\"c\",\"execution\":{}},{\"name\":\"d\",\"execution\":{\"taskSupport\":\"optional\"}}]}"}};
+  static const struct {
+    enum hf_task_mode mode;
+    const char *a, *b, *c, *d;
+  } rows[] = {
+      {HF_TASKS_AUTO, "\"taskSupport\":\"optional\",\"x\":1.0", "{\"name\":\"b\"}", "\"execution\":{}}",
+       "{\"name\":\"d\",\"execution\":{\"taskSupport\":\"optional\"}}"},
+      {HF_TASKS_ALWAYS, "\"taskSupport\":\"optional\",\"x\":1.0",
+       "{\"execution\":{\"taskSupport\":\"optional\"},\"name\":\"b\"}", "\"execution\":{\"taskSupport\":\"optional\"}}",
+       "{\"name\":\"d\",\"execution\":{\"taskSupport\":\"optional\"}}"},
+  };
+  struct bed bed;
+  for (size_t i = 0; i < 2; i++) {
+    memset(&bed, 0, sizeof bed);
+    world_init(&bed.world, many, 1);
+    bed.world.settings->tool_defaults.tasks = rows[i].mode;
+    open_old(&bed, NULL);
+    send_old(&bed, &bed.answer, "2", "tools/list", "");
+    assert_has(bed.answer.answer, rows[i].a);
+    assert_has(bed.answer.answer, rows[i].b);
+    assert_has(bed.answer.answer, rows[i].c);
+    assert_has(bed.answer.answer, rows[i].d);
+    close_world(&bed);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(task__always_is_answered_by_an_id_and_completes),
@@ -703,6 +739,7 @@ int main(void) {
       cmocka_unit_test(task__of_2025_11_25_asks_on_the_stream_of_its_result),
       cmocka_unit_test(task__of_2025_11_25_is_listed_for_who_has_a_name),
       cmocka_unit_test(task__of_2025_11_25_is_refused_where_there_are_none),
+      cmocka_unit_test(task__lists_say_what_the_gateway_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

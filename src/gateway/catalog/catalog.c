@@ -7,6 +7,7 @@
 #include "gateway/catalog/subscription.h"
 #include "gateway/catalog/ttl.h"
 #include "gateway/gateway.h"
+#include "gateway/task/task.h"
 #include "mcp/compose.h"
 #include "json/write.h"
 
@@ -58,42 +59,54 @@ static bool is_hidden(const struct hf_instance *instance, enum hf_list_kind kind
   return tool && tool->hidden;
 }
 
-/* The item's own bytes with another name or URI in them. */
-static int write_shown(const struct hf_item *item, struct hf_str shown, struct hf_json_writer *w) {
-  struct hf_buf text;
-  hf_buf_init(&text, CATALOG_BYTES_MAX);
+/* Appends the item's own bytes with another name or URI in them. */
+static int write_shown(const struct hf_item *item, struct hf_str shown, struct hf_buf *text) {
   const size_t head = (size_t)(item->raw_key.ptr - item->raw.ptr), tail = head + item->raw_key.len;
-  int r = hf_buf_append(&text, item->raw.ptr, head);
+  int r = hf_buf_append(text, item->raw.ptr, head);
   if (r == 0)
-    r = hf_json_escape(&text, shown);
-  if (r == 0)
-    r = hf_buf_append(&text, item->raw.ptr + tail, item->raw.len - tail);
-  if (r == 0)
-    hf_json_write_raw(w, hf_buf_str(&text));
-  hf_buf_deinit(&text);
-  return r;
+    r = hf_json_escape(text, shown);
+  return r == 0 ? hf_buf_append(text, item->raw.ptr + tail, item->raw.len - tail) : r;
 }
 
 /* Its URI leads to an earlier server. */
 static int write_aliased(const struct hf_instance *instance, const struct hf_item *item, struct hf_json_writer *w) {
-  struct hf_buf alias;
+  struct hf_buf alias, text;
   hf_buf_init(&alias, item->key.len + 4 * HF_ALIAS_SERVER_MAX);
+  hf_buf_init(&text, CATALOG_BYTES_MAX);
   int r = hf_alias_write(&alias, instance->settings->name, item->key);
   if (r == 0)
-    r = write_shown(item, hf_buf_str(&alias), w);
+    r = write_shown(item, hf_buf_str(&alias), &text);
+  if (r == 0)
+    hf_json_write_raw(w, hf_buf_str(&text));
+  hf_buf_deinit(&text);
   hf_buf_deinit(&alias);
   return r;
+}
+
+static void write_raw(const struct hf_client *client, const struct hf_instance *instance, enum hf_list_kind kind,
+                      const struct hf_item *item, struct hf_str raw, struct hf_json_writer *w) {
+  if (kind == HF_LIST_TOOLS)
+    hf_task_write_listed(client, instance, item, raw, w);
+  else
+    hf_json_write_raw(w, raw);
 }
 
 static int write_item(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
                       const struct hf_item *item, struct hf_json_writer *w) {
   if (client->server || !is_named(kind)) {
-    hf_json_write_raw(w, item->raw);
+    write_raw(client, instance, kind, item, item->raw, w);
     return 0;
   }
   struct hf_name *name;
+  struct hf_buf text;
+  hf_buf_init(&text, CATALOG_BYTES_MAX);
   int r = hf_names_add(names_of(client->gateway, kind), instance->settings->name, item->key, &name);
-  return r == 0 ? write_shown(item, name->exposed, w) : r;
+  if (r == 0)
+    r = write_shown(item, name->exposed, &text);
+  if (r == 0)
+    write_raw(client, instance, kind, item, hf_buf_str(&text), w);
+  hf_buf_deinit(&text);
+  return r;
 }
 
 /* The instance's own list, or that of the first of its standbys which has one: they are endpoints of one server. */

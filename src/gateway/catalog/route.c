@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "gateway/catalog/catalog.h"
 #include "gateway/gateway.h"
+#include "gateway/task/task.h"
 #include "policy/fallback.h"
 #include "json/template.h"
 #include "json/value.h"
@@ -221,6 +222,17 @@ static const struct hf_item *item_of(struct hf_client *client, const struct hf_r
   return *ret_instance ? hf_listing_find(&(*ret_instance)->lists[HF_LIST_TOOLS], provider->tool.tool) : NULL;
 }
 
+static void write_task_support(const struct hf_client *client, const struct hf_route_settings *route,
+                               struct hf_json_writer *w) {
+  const char *support = hf_task_route_support(client, route);
+  if (!support)
+    return;
+  hf_json_write_key(w, "execution");
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "taskSupport", hf_str_from(support));
+  hf_json_write_object_end(w);
+}
+
 void hf_route_list(struct hf_client *client, struct hf_json_writer *w) {
   const struct hf_settings *settings = client->gateway->settings;
   for (size_t i = 0; !client->server && i < settings->route_count; i++) {
@@ -236,6 +248,7 @@ void hf_route_list(struct hf_client *client, struct hf_json_writer *w) {
       hf_json_write_member_raw(w, "inputSchema", hf_buf_str(&schema));
       if (route->output_schema.ptr)
         hf_json_write_member_raw(w, "outputSchema", route->output_schema);
+      write_task_support(client, route, w);
       hf_json_write_object_end(w);
     }
     hf_buf_deinit(&schema);

@@ -84,6 +84,13 @@ void hf_task_write_capabilities(const struct hf_client *client, enum hf_era era,
 /* Answers and returns false if a modern client asks about tasks without having declared that it knows them. */
 bool hf_task_is_declared(struct hf_exchange *exchange);
 
+/* Writes a tool of a list, whose text is `raw` so far, as this client is to see it. */
+void hf_task_write_listed(const struct hf_client *client, const struct hf_instance *instance,
+                          const struct hf_item *item, struct hf_str raw, struct hf_json_writer *w);
+
+/* What the list says of tasks of a route; NULL: nothing. */
+const char *hf_task_route_support(const struct hf_client *client, const struct hf_route_settings *route);
+
 /* May this client listen to what the filter says of tasks? */
 bool hf_task_may_listen(const struct hf_exchange *exchange, const struct hf_json_doc *doc);
 

@@ -92,7 +92,7 @@ export class HttpClient extends Client {
     if (message.method !== 'initialize') own['MCP-Protocol-Version'] = this.version;
     if (this.modern && message.method) {
       own['Mcp-Method'] = message.method;
-      const target = message.params?.name ?? message.params?.uri;
+      const target = message.params?.name ?? message.params?.uri ?? message.params?.taskId;
       if (target) own['Mcp-Name'] = target;
     }
     return this.exchange('POST', { ...own, ...this.headers, ...headers }, JSON.stringify(message), message.id);
