@@ -13,8 +13,8 @@
 #define PATIENCE HF_MS(500)
 #define HEALTHY_TIME HF_SECONDS(10) /* what lived as long did not fail, whatever cut it */
 
-static const struct hf_reopen barren_pauses = {.first = HF_MS(1500), .most = HF_SECONDS(300), .least = HF_MS(100)};
-static const struct hf_reopen useful_pauses = {.first = HF_MS(1500), .most = HF_SECONDS(30), .least = HF_MS(100)};
+static const struct hf_reopen barren_pauses = {.first = HF_MS(1000), .most = HF_SECONDS(300), .least = HF_MS(100)};
+static const struct hf_reopen useful_pauses = {.first = HF_MS(1000), .most = HF_SECONDS(30), .least = HF_MS(100)};
 
 static struct hf_http_stream *stream_of(struct hf_http_exchange *exchange) {
   return HF_CONTAINER_OF(exchange, struct hf_http_stream, exchange);
