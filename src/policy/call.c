@@ -90,6 +90,14 @@ void hf_call_follow(struct hf_call *call, unsigned attempt) {
     a->followed = true;
 }
 
+bool hf_call_send_again(struct hf_call *call, unsigned attempt, hf_time now) {
+  struct hf_attempt *a = hf_call_attempt(call, attempt);
+  if (!a || !a->repeats)
+    return true;
+  a->complete = false;
+  return hf_chain_is_safe(call, call->target, now);
+}
+
 static bool has_time(const struct hf_call *call, hf_time from) {
   return hf_time_add(from, HF_LEAST_ATTEMPT) <= call->deadline;
 }
@@ -220,6 +228,7 @@ static void start_attempt(struct hf_call *call, const struct hf_permit *permit, 
                            .index = call->attempts++,
                            .started = call->now,
                            .last_life = HF_TIME_NEVER,
+                           .repeats = call->executed != HF_EXECUTED_NO,
                            .new_session = new_session,
                            .permit = *permit};
   visit_of(call)->attempted = true;

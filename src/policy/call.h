@@ -31,6 +31,7 @@ struct hf_attempt {
   bool connected;     /* ends the connect timer */
   bool spoke;         /* there was a sign of life */
   bool complete;      /* the request is out: the tool can run from here on */
+  bool repeats;       /* something before it may have run */
   bool followed;      /* it goes on as work at its server: its own time does not end it */
   bool new_session;   /* opening the session comes before the first byte: no connect timer */
   unsigned questions; /* outstanding questions to a person */
@@ -123,5 +124,10 @@ struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index);
 /* The server has taken the attempt's work on, and it is followed there: from now on no time of its own cuts it short
  * for a repeat, only silence and the deadline end it. Arm the timer anew. */
 void hf_call_follow(struct hf_call *call, unsigned attempt);
+
+/* What the server asked is answered, and the attempt's request is about to go out once more; to be called before
+ * HF_CALL_RESUMED says so. False: it must not, for it repeats what may have run, under a key that the server has
+ * forgotten. Then, or if that comes before the request is out, the timer ends it. */
+bool hf_call_send_again(struct hf_call *call, unsigned attempt, hf_time now);
 
 #endif

@@ -1036,6 +1036,54 @@ static void call__repeat_under_a_key_must_be_out_in_time(void **state) {
   }
 }
 
+/* The first attempt may have run; the second one asks, and what is answered goes out after the key's time, or before.
+ */
+static void call__what_a_repeat_asked_goes_out_again_while_the_key_is_known(void **state) {
+  (void)state;
+  static const hf_time answered_at[] = {HF_SECONDS(20), HF_SECONDS(10)};
+  for (size_t i = 0; i < 2; i++) {
+    struct hf_call_target target;
+    struct fixture f;
+    struct hf_call_options o = keyed(&target, HF_SECONDS(20));
+    start_with(&f, &o);
+    grant(&f, 0);
+    sent(&f, 0, true, 0);
+    faulted(&f, 0, http(500, -1), 0);
+    timer(&f, HF_MS(500));
+    grant(&f, HF_MS(500));
+    sent(&f, 1, true, HF_MS(600));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED, .attempt = 1}, HF_SECONDS(1));
+    assert_true(hf_call_send_again(&f.call, 1, answered_at[i]) == (i == 1));
+    step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = 1}, answered_at[i]);
+    ASSERT_ACTIONS(&f, );
+    assert_int_equal(hf_call_deadline(&f.call), HF_SECONDS(20)); /* unless it is out by then */
+    if (i == 1) {
+      sent(&f, 1, true, HF_SECONDS(11));
+      assert_true(hf_call_deadline(&f.call) > HF_SECONDS(20));
+      continue;
+    }
+    timer(&f, HF_SECONDS(20));
+    ASSERT_ACTIONS(&f, HF_CALL_ABORT_ATTEMPT, HF_CALL_REPORT, HF_CALL_FINISH);
+    assert_int_equal(report(&f, 1)->blame, HF_BLAME_NOBODY);
+    assert_outcome(&f, HF_CALL_END_UNSAFE, HF_FAULT_SERVER_ERROR, HF_EXECUTED_MAYBE, 2);
+  }
+}
+
+/* Nothing ran before it: it repeats nothing, however long a person thinks. */
+static void call__what_a_first_attempt_asked_goes_out_again_at_any_time(void **state) {
+  (void)state;
+  struct hf_call_target target;
+  struct fixture f;
+  struct hf_call_options o = keyed(&target, HF_SECONDS(20));
+  start_with(&f, &o);
+  grant(&f, 0);
+  sent(&f, 0, true, 0);
+  step(&f, (struct hf_call_event){.kind = HF_CALL_PAUSED}, HF_SECONDS(1));
+  assert_true(hf_call_send_again(&f.call, 0, HF_SECONDS(300)));
+  step(&f, (struct hf_call_event){.kind = HF_CALL_RESUMED}, HF_SECONDS(300));
+  assert_true(hf_call_deadline(&f.call) > HF_SECONDS(300));
+}
+
 static const struct hf_call_target hedged[] = {
     {.safety = HF_SAFETY_READ_ONLY, .harmless = true, .hedged = true},
     {.safety = HF_SAFETY_READ_ONLY, .harmless = true, .server = 1},
@@ -2623,6 +2671,8 @@ int main(void) {
       cmocka_unit_test(call__a_permit_is_not_waited_for_while_a_target_is_left),
       cmocka_unit_test(call__key_is_trusted_until_the_server_forgets_it),
       cmocka_unit_test(call__repeat_under_a_key_must_be_out_in_time),
+      cmocka_unit_test(call__what_a_repeat_asked_goes_out_again_while_the_key_is_known),
+      cmocka_unit_test(call__what_a_first_attempt_asked_goes_out_again_at_any_time),
       cmocka_unit_test(call__first_answer_of_two_wins),
       cmocka_unit_test(call__one_of_two_fails_and_the_other_goes_on),
       cmocka_unit_test(call__final_fault_of_one_ends_both),

@@ -329,6 +329,52 @@ static void round__what_may_have_run_is_not_repeated(void **state) {
   bed_close(&bed);
 }
 
+/* `order` takes a key, and its server remembers it for a minute. */
+static void use_keyed_order(struct bed *bed) {
+  struct hf_settings *settings = bed->world.settings;
+  settings->tools = hf_arena_alloc(&settings->arena, sizeof *settings->tools);
+  settings->tool_count = 1;
+  *settings->tools = settings->tool_defaults;
+  settings->tools->server = HF_STR("new");
+  settings->tools->pattern = HF_STR("new__order");
+  settings->tools->has_safety = true;
+  settings->tools->safety = HF_SAFETY_KEYED;
+  settings->tools->key = (struct hf_key_settings){HF_KEY_META, HF_STR("key"), HF_SECONDS(60)};
+}
+
+/* The first attempt may still run, and the server does not know its key any more. */
+static void round__what_may_have_run_is_not_gone_on_with_when_its_key_is_forgotten(void **state) {
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    struct bed bed;
+    memset(&bed, 0, sizeof bed);
+    world_init(&bed.world, &server, 1);
+    use_keyed_order(&bed);
+    client_open(&bed.world, &bed.client, "new", HF_ERA_LEGACY);
+    client_initialize(&bed.world, &bed.client, ALL);
+    client_send(&bed.world, &bed.client, &bed.reply, CALL("order"));
+    bed.upstream = world_upstream(&bed.world, "new");
+    upstream_handed_over(upstream_last(bed.upstream));
+    upstream_fail(upstream_last(bed.upstream), HF_EVIDENCE_BROKE);
+    world_run(&bed.world, HF_SECONDS(2));
+    asks(&bed, ASKS("\"a\":" FORM));
+    world_run(&bed.world, HF_SECONDS(late ? 60 : 50));
+    answers(&bed, 0, "\"result\":{\"action\":\"accept\"}");
+    world_run(&bed.world, 0);
+    if (late) {
+      assert_null(upstream_last(bed.upstream));
+      assert_has(bed.reply.answer, "\"isError\":true");
+      assert_has(bed.reply.answer, "\"executed\":\"maybe\"");
+      assert_int_equal(bed.world.gateway->calls, 0);
+    } else {
+      assert_has(upstream_last(bed.upstream)->text, STATE);
+      asks(&bed, DONE);
+      assert_has(bed.reply.answer, "\"text\":\"done\"");
+    }
+    bed_close(&bed);
+  }
+}
+
 static void round__progress_does_not_fall(void **state) {
   (void)state;
   struct bed bed;
@@ -412,6 +458,7 @@ int main(void) {
       cmocka_unit_test(round__a_client_that_answers_with_an_error_ends_it),
       cmocka_unit_test(round__an_attempt_after_it_brings_the_answers_along),
       cmocka_unit_test(round__what_may_have_run_is_not_repeated),
+      cmocka_unit_test(round__what_may_have_run_is_not_gone_on_with_when_its_key_is_forgotten),
       cmocka_unit_test(round__progress_does_not_fall),
       cmocka_unit_test(round__a_cancelled_call_asks_no_more),
       cmocka_unit_test(round__a_client_that_goes_takes_its_questions_along),

@@ -50,11 +50,15 @@ static void give_up(struct hf_exchange *exchange, unsigned attempt, const char *
                                                      .done = {.result = HF_ATTEMPT_PENDING}});
 }
 
+/* One that must not go out again is ended by the call's timer, as soon as that is set anew. */
 static void all_answered(struct hf_round *round) {
   struct hf_live *live = round->waits;
-  round->waits = NULL;
+  struct hf_exchange *exchange = live->exchange;
+  const bool again = hf_call_send_again(&exchange->call, live->attempt, exchange->client->gateway->loop->now);
+  if (again)
+    round->waits = NULL;
   round->answered = true;
-  if (hf_pipeline_event(live->exchange, &(struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = live->attempt}))
+  if (hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_RESUMED, .attempt = live->attempt}) && again)
     hf_live_again(live);
 }
 
