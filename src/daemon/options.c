@@ -339,7 +339,10 @@ static const struct hf_option options[] = {
     {ANSWER(coalesce), .path = "coalesce", .type = HF_OPTION_DURATION, .value = SAME("30s"), .min = "0", .max = "1h",
      .help =
          "a call that equals one in flight joins it, unless it only reads, and for this long also one whose client has "
-         "gone; 0: none does"},
+         "gone, or whose answer nobody has heard; 0: none does"},
+    {ANSWER(detach), .path = "detach", .type = HF_OPTION_CHOICE, .value = SAME("keep"), .choices = "keep|cancel",
+     .help = "what becomes of a call whose client has gone (in the eras before 2026-07-28, where that is no cancellation): "
+             "it goes on, or it is given up if the client is not back soon"},
     {ANSWER(tasks), .path = "tasks", .type = HF_OPTION_CHOICE, .value = SAME("auto"), .choices = "auto|never|always",
      .help = "replaces that of all tools"},
     {ANSWER(task_after), .path = "taskAfter", .type = HF_OPTION_DURATION, .value = SAME("10s"), .min = "0", .max = "1d",

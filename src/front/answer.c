@@ -53,6 +53,26 @@ static void on_stream_ready(void *reader) {
     hf_front_wake(request->connection);
 }
 
+uint64_t hf_request_answered_call(const struct hf_request *request) {
+  const struct hf_stream *stream = request->stream;
+  if (stream)
+    return stream->reader == request ? stream->call : 0;
+  return request->phase == HF_REQUEST_QUEUED && !request->waiting ? request->reply.call : 0;
+}
+
+/* Somebody reads the answer of that request again, which may be still to come. */
+static void tell_back(const struct hf_request *reader) {
+  struct hf_list *it;
+  struct hf_list *tmp;
+  HF_LIST_FOREACH (it, tmp, &reader->session->requests) {
+    struct hf_request *request = HF_CONTAINER_OF(it, struct hf_request, link);
+    if (request != reader && request->waiting && request->stream == reader->stream && reader->session->client)
+      hf_client_back(reader->session->client, &request->reply);
+  }
+  if (reader->stream->call)
+    hf_client_heard(reader->front->gateway, reader->stream->call);
+}
+
 /* Whoever read the stream before reads no more: a client that comes back has lost its old connection, whether we have
  * noticed or not. */
 void hf_request_read_stream(struct hf_request *request, struct hf_stream *stream, uint64_t after) {
@@ -69,6 +89,7 @@ void hf_request_read_stream(struct hf_request *request, struct hf_stream *stream
   request->counted = true;
   request->front->stats.streams++;
   hf_stream_attach(stream, after, on_stream_ready, request);
+  tell_back(request);
   if (after == 0 && stream->last_seq == 0 && stream->options.ids && request->session->client &&
       hf_version_parse(hf_client_version(request->session->client)) >= HF_VERSION_2025_11_25)
     (void)hf_stream_prime(stream);
@@ -126,6 +147,7 @@ static void finish_stream(struct hf_request *request, struct hf_pieces *text) {
   hf_pieces_init(&fallback);
   if (request->stream->options.ids && text->len > request->stream->options.replay)
     make_fallback(request, &fallback);
+  request->stream->call = request->reply.call;
   if (hf_stream_finish(request->stream, text, &fallback) == HF_ERR_NOMEM && request->connection)
     hf_front_cut(request->connection);
   if (request->stream->reader != request)
@@ -229,6 +251,8 @@ void hf_request_http_over(struct hf_request *request) {
     request->waiting = false;
     if (stream)
       hf_session_drop_stream(stream);
+  } else if (request->waiting && !request->sse && (!stream || !stream->reader)) {
+    hf_client_away(request->session->client, &request->reply);
   }
   if (!request->waiting)
     request_free(request);

@@ -29,8 +29,11 @@ enum {
 #define TICK_MIN HF_MS(5)
 #define IDLE_CONNECTION HF_SECONDS(75)
 
+static void look_for_hangups(struct hf_front_http *front);
+
 /* Lets libmicrohttpd work until it waits for the network again, but not for ever: others want their turn. */
 static void run_daemon(struct hf_front_http *front) {
+  look_for_hangups(front); /* before what comes on other connections of the same client */
   for (int i = 0; i < PASSES_MAX; i++) {
     if (!hf_daemons_run(&front->daemons))
       return;
@@ -84,13 +87,23 @@ static void set_patience(struct hf_peer *peer, unsigned seconds) {
 
 /* A peer that closed its side is gone for streams and for modern requests, where that is the cancellation. Others may
  * still read their answer. */
-static void on_hangup(struct hf_peer *peer) {
+static void on_hangup(struct hf_peer *peer, bool reset) {
   struct hf_request *request = peer->request;
   peer->peer_gone = true;
+  if (reset && peer->told)
+    hf_client_unheard(peer->front->gateway, peer->told); /* who has read all of an answer does not end that way */
+  peer->told = reset ? 0 : peer->told;
   if (request && (request->era == HF_ERA_MODERN || request->phase == HF_REQUEST_QUEUED))
     hf_front_wake(peer);
   else if (!request || request->phase == HF_REQUEST_HEAD || request->phase == HF_REQUEST_BODY)
     set_patience(peer, GONE_PATIENCE);
+}
+
+static void look_for_hangups(struct hf_front_http *front) {
+  struct epoll_event batch[HANGUPS_MAX];
+  int count = epoll_wait(front->hangup_fd, batch, HANGUPS_MAX, 0);
+  for (int i = 0; i < count; i++)
+    on_hangup(batch[i].data.ptr, batch[i].events & (EPOLLERR | EPOLLHUP));
 }
 
 static void on_hangup_readable(uv_poll_t *poll, int status, int events) {
@@ -98,10 +111,7 @@ static void on_hangup_readable(uv_poll_t *poll, int status, int events) {
   (void)status;
   (void)events;
   hf_loop_advance(front->loop, hf_clock_now(), hf_clock_wall_ms());
-  struct epoll_event batch[HANGUPS_MAX];
-  int count = epoll_wait(front->hangup_fd, batch, HANGUPS_MAX, 0);
-  for (int i = 0; i < count; i++)
-    on_hangup(batch[i].data.ptr);
+  look_for_hangups(front);
 }
 
 static void set_deadline(struct hf_peer *peer, struct hf_list *list, hf_time delay) {
@@ -163,6 +173,7 @@ static void *on_request_line(void *context, const char *target, struct MHD_Conne
     return NULL;
   request->connection = peer;
   peer->request = request;
+  peer->told = 0;
   set_deadline(peer, &front->reading, request->settings->limits.client_read);
   return request;
 }
@@ -205,11 +216,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
 /* Also comes for requests that never came whole, and for those that on_request never saw. */
 static void on_completed(void *context, struct MHD_Connection *mhd, void **state,
                          enum MHD_RequestTerminationCode code) {
-  (void)code;
   struct hf_front_http *front = context;
   struct hf_request *request = *state;
   struct hf_peer *peer = peer_of(mhd);
   *state = NULL;
+  uint64_t call = request ? hf_request_answered_call(request) : 0;
+  if (call && code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+    hf_client_unheard(front->gateway, call);
+  else if (peer)
+    peer->told = call;
   if (peer) {
     peer->request = NULL;
     set_deadline(peer, &front->idle, IDLE_CONNECTION);

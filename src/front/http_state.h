@@ -27,6 +27,7 @@ struct hf_peer {
   hf_time deadline;           /* in `reading` and `idle` */
   bool suspended;
   bool peer_gone; /* it closed its side, or all of it */
+  uint64_t told;  /* the call whose answer was the last that it was sent whole; 0: none was */
 };
 
 enum hf_request_phase {
@@ -175,6 +176,9 @@ void hf_request_read_stream(struct hf_request *request, struct hf_stream *stream
 
 /* The gateway has let go of it, because its session ended. */
 void hf_request_orphan(struct hf_request *request);
+
+/* The call whose answer it has in full, to be sent or on its way; 0: none yet. */
+uint64_t hf_request_answered_call(const struct hf_request *request);
 
 /* libmicrohttpd is done with it, or the peer is gone. */
 void hf_request_http_over(struct hf_request *request);

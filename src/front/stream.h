@@ -33,6 +33,7 @@ struct hf_stream {
   size_t kept;                  /* bytes of all events */
   size_t waiting;               /* bytes of those from `next` on */
   uint64_t last_seq;
+  uint64_t call;              /* whose answer ended it; 0: none did */
   uint64_t dropped;           /* events that were thrown away unread */
   bool ended;                 /* nothing is added any more */
   bool standalone;            /* a GET stream, as against the answer to a POST */

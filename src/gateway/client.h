@@ -43,6 +43,7 @@ struct hf_header {
 struct hf_reply {
   const struct hf_reply_ops *ops;
   struct hf_exchange *exchange; /* the gateway's, NULL before hf_client_handle and after finish() */
+  uint64_t call;                /* set by hf_client_handle: its number, for what is known of the answer later */
   /* The `Mcp-Param-*` headers of a modern HTTP request, borrowed until hf_client_handle returns. `has_headers` is false
    * where the transport has none. */
   bool has_headers;
@@ -79,9 +80,16 @@ void hf_client_close(struct hf_client *client);
 void hf_client_handle(struct hf_client *client, struct hf_message *message, struct hf_reply *reply);
 
 /* The client went away from this request: the modern era's cancellation. The reply is the front's again at once; the
- * call ends as cancelled. Fronts of the legacy era don't call this on a disconnect, but keep the answer for resumption.
- */
+ * call ends as cancelled. Fronts of the legacy era don't call this on a disconnect, but keep the answer for resumption,
+ * and say how it stands: nobody is there to read what the reply takes, or somebody is again. */
 void hf_client_abandon(struct hf_client *client, struct hf_reply *reply);
+void hf_client_away(struct hf_client *client, struct hf_reply *reply);
+void hf_client_back(struct hf_client *client, struct hf_reply *reply);
+
+/* What became of the answer to a call after finish(): its connection broke, so that it may not have arrived; or, after
+ * hf_client_away, it was fetched. An equal call gets the one that did not arrive, instead of running anew. */
+void hf_client_unheard(struct hf_gateway *gateway, uint64_t call);
+void hf_client_heard(struct hf_gateway *gateway, uint64_t call);
 
 /* Puts an error answer to an undecodable or unacceptable message into `ret_text`. `id` is its raw text or absent. */
 int hf_client_error_text(struct hf_str id, int code, struct hf_str message, struct hf_pieces *ret_text);

@@ -7,6 +7,7 @@
 #include "gateway/pipeline.h"
 #include "gateway/question/held.h"
 #include "gateway/question/question.h"
+#include "gateway/stage/away.h"
 #include "gateway/task/follow.h"
 #include "gateway/task/task.h"
 #include "mcp/compose.h"
@@ -95,6 +96,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   hf_list_init(&exchange->waiting);
   hf_list_init(&exchange->subscriptions);
   hf_list_init(&exchange->follower);
+  hf_list_init(&exchange->leaving);
   for (size_t i = 0; i < HF_LIVE_MAX; i++) {
     hf_list_init(&exchange->live[i].at_instance);
     exchange->live[i].exchange = exchange;
@@ -107,6 +109,7 @@ struct hf_exchange *hf_exchange_new(struct hf_client *client, struct hf_message 
   exchange->reply = reply;
   exchange->started = gateway->loop->now;
   exchange->number = client->replay ? client->replay : hf_gateway_next_call(gateway);
+  reply->call = exchange->number;
   exchange->replay = client->replay != 0;
   if (copy_headers(exchange, reply) < 0 || copy_principal(exchange) < 0) {
     hf_timer_deinit(gateway->loop, &exchange->timer);
@@ -133,6 +136,7 @@ static void detach(struct hf_exchange *exchange) {
     hf_subscription_forget_request(exchange);
   hf_question_void(exchange, NULL);
   exchange->stage = HF_STAGE_DONE;
+  hf_away_left(exchange);
   hf_held_left(exchange);
   hf_follow_left(exchange);
   hf_pipeline_left(exchange);
@@ -225,10 +229,16 @@ void hf_exchange_error(struct hf_exchange *exchange, int code, struct hf_str mes
   hf_buf_deinit(&text);
 }
 
+static struct hf_str why_cancelled(const struct hf_exchange *exchange) {
+  if (exchange->client->gateway->draining)
+    return HF_STR("the gateway is shutting down");
+  return exchange->given_up.ptr ? exchange->given_up : HF_STR("cancelled by the client");
+}
+
 /* A gateway that shuts down has cancelled by itself, and the client waits for an answer. */
 void hf_exchange_end_cancelled(struct hf_exchange *exchange) {
   bool draining = exchange->client->gateway->draining;
-  struct hf_str why = draining ? HF_STR("the gateway is shutting down") : HF_STR("cancelled by the client");
+  struct hf_str why = why_cancelled(exchange);
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (exchange->reply)
@@ -245,7 +255,7 @@ void hf_exchange_dismiss(struct hf_exchange *exchange) {
   reply->exchange = NULL;
   struct hf_pieces text;
   hf_pieces_init(&text);
-  (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, HF_STR("cancelled by the client"), &text);
+  (void)hf_client_error_text(exchange->request.id, RPC_CANCELLED, why_cancelled(exchange), &text);
   reply->ops->finish(reply, HF_STATUS_CANCELLED, &text);
   hf_pieces_deinit(&text);
 }

@@ -119,6 +119,11 @@ struct hf_exchange {
   bool key_given;       /* the key is the caller's own word */
   struct hf_flight *flight;
   struct hf_list follower; /* in its flight's list, while HELD by it */
+  struct hf_list leaving;  /* its client is away, and it is given up at `away_until` */
+  hf_time away_until;
+  bool away;              /* its client's stream broke, and may be resumed; the reply takes what comes */
+  bool alone;             /* it goes on without a client, until it ends */
+  struct hf_str given_up; /* why it was cancelled, if its client did not say so; constant; absent: it did */
   struct hf_store_wait store_wait;
   bool store_waits; /* the store has an answer to give */
   bool intended;    /* there is an intent to be settled */

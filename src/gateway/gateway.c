@@ -6,6 +6,7 @@
 #include "gateway/exchange.h"
 #include "gateway/question/page.h"
 #include "gateway/session.h"
+#include "gateway/stage/away.h"
 #include "gateway/stage/flight.h"
 #include "gateway/stage/key.h"
 #include "gateway/stage/lost.h"
@@ -170,6 +171,8 @@ int hf_gateway_new(struct hf_loop *loop, struct hf_settings *settings, const str
     r = gateway->flights && gateway->lost && gateway->tasks ? open_nobody(gateway) : HF_ERR_NOMEM;
   if (r == 0)
     r = hf_signer_init(&gateway->signer);
+  if (r == 0 && !(gateway->aways = hf_aways_new(gateway)))
+    r = HF_ERR_NOMEM;
   for (size_t i = 0; r == 0 && i < settings->server_count; i++)
     r = add_server(gateway, settings, &settings->servers[i]);
   if (r < 0) {
@@ -193,6 +196,7 @@ void hf_gateway_free(struct hf_gateway *gateway) {
   hf_keys_deinit(&gateway->keys);
   hf_corrections_deinit(&gateway->corrections);
   hf_lost_calls_free(gateway->lost);
+  hf_aways_free(gateway->aways);
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->servers)
     server_free(HF_CONTAINER_OF(it, struct hf_server, link));

@@ -29,6 +29,7 @@
 
 #include <stdint.h>
 
+struct hf_aways;
 struct hf_flights;
 struct hf_lost_calls;
 struct hf_tasks;
@@ -70,6 +71,7 @@ struct hf_gateway {
   struct hf_keys keys;
   struct hf_corrections corrections;
   struct hf_flights *flights;
+  struct hf_aways *aways;
   struct hf_lost_calls *lost;
   struct hf_tasks *tasks;
   struct hf_list held; /* calls that are held open for clients that are asked something */

@@ -12,6 +12,7 @@
 #include "gateway/relay.h"
 #include "gateway/result.h"
 #include "gateway/stage/arguments.h"
+#include "gateway/stage/away.h"
 #include "gateway/stage/cached.h"
 #include "gateway/stage/check.h"
 #include "gateway/stage/flight.h"
@@ -398,7 +399,15 @@ bool hf_pipeline_event(struct hf_exchange *exchange, const struct hf_call_event 
   return run(exchange);
 }
 
+void hf_pipeline_outlive(struct hf_exchange *exchange) {
+  if (exchange->stage != HF_STAGE_CALLING)
+    return;
+  hf_call_outlive(&exchange->call);
+  hf_timer_set(exchange->client->gateway->loop, &exchange->timer, hf_call_deadline(&exchange->call));
+}
+
 void hf_pipeline_timer(struct hf_exchange *exchange) {
+  hf_away_due(exchange);
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_TIMER});
 }
 

@@ -35,6 +35,9 @@ void hf_pipeline_cancel(struct hf_exchange *exchange);
 /* The exchange whose call waits with this waiter. */
 struct hf_exchange *hf_pipeline_waiter_exchange(struct hf_waiter *waiter);
 
+/* Nobody waits on the line any more: hf_call_outlive, for a call that is under way. */
+void hf_pipeline_outlive(struct hf_exchange *exchange);
+
 /* The call's timer was reached. */
 void hf_pipeline_timer(struct hf_exchange *exchange);
 

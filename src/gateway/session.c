@@ -15,6 +15,7 @@
 #include "gateway/question/held.h"
 #include "gateway/question/page.h"
 #include "gateway/question/question.h"
+#include "gateway/stage/away.h"
 #include "gateway/stage/flight.h"
 #include "gateway/task/task.h"
 #include "mcp/compose.h"
@@ -88,7 +89,7 @@ static void end_exchanges(struct hf_client *client) {
     if (exchange->reply)
       exchange->reply->exchange = NULL;
     exchange->reply = NULL;
-    if (!last && hf_flight_outlives(exchange, HF_LEAVE_CLOSED))
+    if (!last && hf_away_outlives(exchange, HF_LEAVE_CLOSED))
       continue;
     if (!last)
       hf_exchange_disown(exchange);
@@ -123,8 +124,28 @@ void hf_client_abandon(struct hf_client *client, struct hf_reply *reply) {
     return;
   reply->exchange = NULL;
   exchange->reply = NULL;
-  if (!hf_flight_outlives(exchange, HF_LEAVE_VANISHED))
+  if (!hf_away_outlives(exchange, HF_LEAVE_VANISHED))
     hf_exchange_cancel(exchange);
+}
+
+void hf_client_away(struct hf_client *client, struct hf_reply *reply) {
+  (void)client;
+  if (reply->exchange)
+    hf_away_begin(reply->exchange);
+}
+
+void hf_client_back(struct hf_client *client, struct hf_reply *reply) {
+  (void)client;
+  if (reply->exchange)
+    hf_away_end(reply->exchange);
+}
+
+void hf_client_unheard(struct hf_gateway *gateway, uint64_t call) {
+  hf_flight_unheard(gateway->flights, call);
+}
+
+void hf_client_heard(struct hf_gateway *gateway, uint64_t call) {
+  hf_flight_heard(gateway->flights, call);
 }
 
 struct hf_str hf_client_version(const struct hf_client *client) {
@@ -483,6 +504,21 @@ static void handle_request(struct hf_client *client, struct hf_message *message,
   dispatch(exchange);
 }
 
+/* A client whose time is over sends what one sends whose user wants the work stopped, and the difference is in the
+ * reason only. These are the words of the official clients. */
+static bool gave_up_waiting(const struct hf_message *message) {
+  static const struct hf_str words[] = {HF_STR("*timed out*"), HF_STR("*timeout*"), HF_STR("*deadline exceeded*"),
+                                        HF_STR("*Timed out*"), HF_STR("*Timeout*")};
+  uint32_t node;
+  if (hf_json_member(&message->doc, message->at[HF_FIELD_PARAMS], HF_STR("reason"), &node) < 0)
+    return false;
+  const struct hf_str reason = hf_json_span(&message->doc, node);
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (hf_pattern_inside(words[i], reason))
+      return true;
+  return false;
+}
+
 static void handle_cancelled(struct hf_client *client, const struct hf_message *message) {
   struct hf_str id = hf_message_raw(message, HF_FIELD_REQUEST_ID);
   struct hf_list *it, *tmp;
@@ -497,7 +533,7 @@ static void handle_cancelled(struct hf_client *client, const struct hf_message *
       hf_listen_end(exchange);
       return;
     }
-    if (hf_flight_outlives(exchange, HF_LEAVE_CANCELLED))
+    if (hf_away_outlives(exchange, gave_up_waiting(message) ? HF_LEAVE_VANISHED : HF_LEAVE_CANCELLED))
       hf_exchange_dismiss(exchange);
     else
       hf_exchange_cancel(exchange);

@@ -176,6 +176,9 @@ struct hf_default_settings {
 };
 
 /* `tasks:` which calls are answered by an id, for clients that know that. */
+/* What becomes of a call of the legacy era whose client has gone. */
+enum hf_detach { HF_DETACH_KEEP, HF_DETACH_CANCEL };
+
 enum hf_task_mode {
   HF_TASKS_AUTO,   /* those that take long, or that their server makes a task of, or whose client asks for it */
   HF_TASKS_NEVER,  /* none */
@@ -198,6 +201,7 @@ struct hf_tool_settings {
   struct hf_key_settings key;
   struct hf_reconcile_settings reconcile;
   hf_time coalesce; /* how long an equal call finds one whose client has gone; 0: equal calls are not joined at all */
+  enum hf_detach detach;
   enum hf_task_mode tasks;
   hf_time task_after;         /* with HF_TASKS_AUTO: a call that has lasted this long becomes a task */
   struct hf_fit_settings fit; /* complete: the server's with this entry's options on top */

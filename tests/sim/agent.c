@@ -51,6 +51,24 @@ static void over(struct sim_ask *ask) {
   }
 }
 
+/* What lies on its stream it may fetch, or not. */
+static void answered_away(struct sim_ask *ask) {
+  struct sim_gateway *sim = ask->sim;
+  if (sim_world_chance(sim->world, 50))
+    ask->away = false;
+  if (!ask->away)
+    hf_client_heard(sim->gateway, ask->reply.call);
+}
+
+/* It did not hear what it was told. */
+static void note_unheard(struct sim_ask *ask) {
+  struct sim_deed *deed = &ask->sim->deeds.deed[ask->deed];
+  if (!ask->away || !ask->ledgered || deed->known == SIM_TOLD_NO || deed->known == SIM_DIED)
+    return;
+  deed->known = SIM_VANISHED;
+  deed->gone_at = ask->sim->world->now;
+}
+
 static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces *pieces) {
   struct sim_ask *ask = HF_CONTAINER_OF(reply, struct sim_ask, reply);
   struct sim_gateway *sim = ask->sim;
@@ -61,6 +79,9 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   if (!sim_check(sim->check, ask->open, "answered twice, or after it was given up", ask->number))
     return;
   over(ask);
+  const bool away = ask->away;
+  if (away)
+    answered_away(ask);
   sim->answered++;
   hf_time adrift = adrift_time(ask->agent) - ask->adrift_until;
   hf_time took = sim->world->now - ask->started - ask->paused - adrift;
@@ -68,6 +89,8 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   if (http_status == HF_STATUS_CANCELLED) {
     sim_check(sim->check, ask->cancelled || sim->drained, "cancelled by nobody", ask->number);
     sim->cancelled++;
+    ask->vanished |= away; /* it was away for too long: it may go on */
+    note_unheard(ask);
     return;
   }
   if (len == 0) {
@@ -80,6 +103,7 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   snprintf(id, sizeof id, "\"id\":%u,", ask->id);
   sim_check(sim->check, strstr(text, id) != NULL, "an answer under another id", ask->number);
   sim_told(ask, text);
+  note_unheard(ask);
   if (ask->method == HF_METHOD_INITIALIZE && strstr(text, "\"result\""))
     ask->agent->ready = true;
 }
@@ -272,20 +296,47 @@ static void vanish(struct sim_ask *ask) {
   }
 }
 
+static void fire_back(struct sim_timer *timer) {
+  struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
+  trace(ask->sim, "is back", ask->number, "");
+  ask->away = false;
+  hf_client_back(ask->agent->client, &ask->reply);
+}
+
+/* Its stream breaks, of the era in which that says nothing. */
+static void go_away(struct sim_ask *ask) {
+  struct sim_world *w = ask->sim->world;
+  trace(ask->sim, "is away", ask->number, "");
+  ask->away = true;
+  ask->deadline = hf_time_add(ask->deadline, SIM_TASK_TIME);
+  hf_client_away(ask->agent->client, &ask->reply);
+  if (sim_world_chance(w, 50))
+    sim_timer_set(w, &ask->cancel, w->now + sim_world_between(w, 0, HF_SECONDS(20)), fire_back);
+  if (ask->ledgered && sim_world_chance(w, 70))
+    sim_agent_plan(ask->agent, ask->deed, sim_world_between(w, 0, HF_SECONDS(100)));
+}
+
 static void fire_cancel(struct sim_timer *timer) {
   struct sim_ask *ask = HF_CONTAINER_OF(timer, struct sim_ask, cancel);
   struct sim_agent *a = ask->agent;
   ask->cancelled = true;
+  if (a->era == HF_ERA_LEGACY && sim_world_chance(ask->sim->world, 50)) {
+    go_away(ask);
+    return;
+  }
   if (a->stateless || !is_only_one(ask) || sim_world_chance(ask->sim->world, 50)) {
     vanish(ask);
     hf_client_abandon(a->client, &ask->reply);
     return;
   }
   char text[SIM_TEXT_MAX];
+  bool waited = sim_world_chance(ask->sim->world, 50);
   snprintf(text, sizeof text,
-           "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%u}}", ask->id);
+           "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%u%s}}", ask->id,
+           waited ? ",\"reason\":\"Request timed out\"" : "");
   if (ask->ledgered)
     ask->sim->deeds.deed[ask->deed].known = SIM_TOLD; /* as it was asked for */
+  ask->away = ask->vanished = waited;                 /* likewise */
   tell(a, text);
   sim_check(ask->sim->check, !ask->open || ask->sim->store, "a cancelled request goes on", ask->number);
 }

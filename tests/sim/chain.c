@@ -78,6 +78,7 @@ static void draw_shields(struct hf_tool_settings *tool, struct sim_world *w) {
 }
 
 static void draw_coalesce(struct hf_tool_settings *tool, struct sim_world *w) {
+  tool->detach = sim_world_chance(w, 30) ? HF_DETACH_CANCEL : HF_DETACH_KEEP;
   if (sim_world_chance(w, 80))
     tool->coalesce = HF_MS(sim_world_between(w, 1, 120000));
 }

@@ -63,6 +63,7 @@ static bool fill_server(struct hf_settings *settings, const struct sim_gateway_o
   ret_server->policy.retry.attempts = o->attempts;
   ret_server->policy.retry.patience = HF_SECONDS(30);
   ret_server->policy.timeout.deadline = o->deadline;
+  ret_server->policy.timeout.task = SIM_TASK_TIME;
   ret_server->policy.breaker.failures = o->provider.breaker.failures;
   ret_server->transient_errors.item = hf_arena_alloc(&settings->arena, sizeof *ret_server->transient_errors.item);
   if (!ret_server->url.ptr || !ret_server->transient_errors.item)
@@ -101,6 +102,7 @@ static struct hf_settings *make_settings(const struct sim_gateway_options *o) {
   policy.retry.attempts = o->attempts;
   policy.retry.patience = HF_SECONDS(30);
   policy.timeout.deadline = o->deadline;
+  policy.timeout.task = SIM_TASK_TIME;
   if (good && o->chain.on)
     good = sim_chain_fill(settings, &o->chain, o->present, o->servers, &policy);
   if (!good) {
@@ -436,7 +438,8 @@ static void check_end(struct sim_gateway *sim) {
 }
 
 static bool is_busy(const struct sim_gateway *sim) {
-  return sim_operator_works(sim) || (sim->store && !sim_store_is_idle(sim->store)) || sim->gateway->calls > 0;
+  return sim_operator_works(sim) || (sim->store && !sim_store_is_idle(sim->store)) || sim->gateway->calls > 0 ||
+         hf_flights_count(sim->gateway->flights) > 0;
 }
 
 /* With the chain a call may go on without its client, for a while. */

@@ -38,6 +38,7 @@ struct sim_ask {
   bool open;
   bool cancelled;
   bool vanished;     /* its stream broke: it may go on */
+  bool away;         /* its stream broke, and may be resumed */
   bool joined;       /* it was answered with another one's answer */
   bool read_only;    /* by configuration, at one of the servers at least */
   unsigned ran;      /* how often a request of its own ran the tool */
@@ -84,6 +85,9 @@ struct sim_agent {
   } again[SIM_AGAIN_MAX]; /* what it means to ask for once more */
   unsigned again_count;
 };
+
+/* What a call may take that nobody waits for. */
+#define SIM_TASK_TIME HF_SECONDS(300)
 
 /* How one world is configured; a reload changes a part of it. */
 struct sim_gateway_options {

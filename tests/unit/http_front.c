@@ -76,6 +76,24 @@ void hf_client_abandon(struct hf_client *client, struct hf_reply *reply) {
   fail_msg("abandoned a reply that is not open");
 }
 
+void hf_client_away(struct hf_client *client, struct hf_reply *reply) {
+  (void)reply;
+  client->fx->away++;
+}
+
+void hf_client_back(struct hf_client *client, struct hf_reply *reply) {
+  (void)reply;
+  client->fx->back++;
+}
+
+void hf_client_unheard(struct hf_gateway *gateway, uint64_t call) {
+  fixture_of(gateway)->unheard = call;
+}
+
+void hf_client_heard(struct hf_gateway *gateway, uint64_t call) {
+  fixture_of(gateway)->heard = call;
+}
+
 enum hf_era hf_client_era(const struct hf_client *client) {
   return client->era;
 }

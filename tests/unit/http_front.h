@@ -21,6 +21,10 @@ struct fixture {
   size_t handled; /* messages that reached the gateway */
   size_t notifications;
   size_t abandoned;
+  size_t away;
+  size_t back;
+  size_t unheard; /* the last call of which it was said; 0: none */
+  size_t heard;
   size_t closed;
   struct hf_client *last_client;
   char last_method[64];

@@ -620,17 +620,23 @@ static void chain__a_check_that_says_nothing_leaves_it_at_maybe(void **state) {
   }
 }
 
-static void chain__a_client_that_goes_during_a_check_takes_it_with_it(void **state) {
+static void chain__a_client_that_goes_during_a_check_takes_it_with_it_unless_what_it_began_is_kept(void **state) {
   (void)state;
-  struct bed bed;
-  with_status(&bed);
-  struct hf_attempt_ref *check = lose_order(&bed);
-  client_close(&bed.client);
-  world_run(&bed.world, HF_SECONDS(5));
-  assert_true(check->aborted);
-  assert_int_equal(bed.world.gateway->calls, 0);
-  reply_deinit(&bed.reply);
-  world_deinit(&bed.world);
+  for (int keep = 0; keep < 2; keep++) {
+    struct bed bed;
+    with_status(&bed);
+    bed.world.settings->tools[0].detach = keep ? HF_DETACH_KEEP : HF_DETACH_CANCEL;
+    struct hf_attempt_ref *check = lose_order(&bed);
+    client_close(&bed.client);
+    world_run(&bed.world, 0);
+    assert_int_equal(check->aborted, !keep);
+    if (keep)
+      upstream_answer(check, "{\"content\":[],\"structuredContent\":{\"found\":true}}");
+    world_run(&bed.world, HF_SECONDS(5));
+    assert_int_equal(bed.world.gateway->calls, 0);
+    reply_deinit(&bed.reply);
+    world_deinit(&bed.world);
+  }
 }
 
 int main(void) {
@@ -662,7 +668,7 @@ int main(void) {
       cmocka_unit_test(chain__a_check_that_finds_the_effect_answers_that_it_ran),
       cmocka_unit_test(chain__a_check_that_proves_that_nothing_ran_lets_it_be_sent_again),
       cmocka_unit_test(chain__a_check_that_says_nothing_leaves_it_at_maybe),
-      cmocka_unit_test(chain__a_client_that_goes_during_a_check_takes_it_with_it),
+      cmocka_unit_test(chain__a_client_that_goes_during_a_check_takes_it_with_it_unless_what_it_began_is_kept),
   };
   return cmocka_run_group_tests_name("chain", tests, NULL, NULL);
 }

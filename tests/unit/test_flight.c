@@ -359,7 +359,9 @@ static void flight__an_answer_that_nobody_asks_for_is_forgotten_after_the_window
   struct hf_attempt_ref *ref = upstream_last(shop.upstream);
   vanish(&shop, &first);
   upstream_answer(ref, SHOP_OK("paid"));
-  world_run(&shop.world, SHOP_COALESCE + HF_MS(1));
+  world_run(&shop.world, HF_CLIENT_PATIENCE + SHOP_COALESCE - HF_MS(1));
+  assert_int_equal(hf_flights_count(shop.world.gateway->flights), 1); /* for one that noticed nothing */
+  world_run(&shop.world, HF_MS(2));
   shop_call(&shop, &shop.ann, &again, "pay", CALL_EQUAL, "");
   assert_int_equal(shop_count(&shop), 2);
   client_abandon(&shop.ann, &again);

@@ -10,7 +10,9 @@
 #include "gateway/question/held.h"
 #include "gateway/question/question.h"
 #include "gateway/relay.h"
+#include "gateway/stage/away.h"
 #include "gateway/stage/intent.h"
+#include "gateway/stage/lost.h"
 
 enum { KEY_MAX = 4096 };
 
@@ -22,22 +24,30 @@ struct hf_flights {
   struct hf_job job;
   size_t kept;
   size_t kept_bytes;
+  struct hf_list told; /* answers that clients were given, and may not have got: the oldest first */
+  size_t told_count;
+  size_t told_bytes;
 };
 
 struct hf_flight {
   struct hf_flights *flights;
   struct hf_exchange *leader; /* NULL: it has landed, or has left before it became a call */
   struct hf_list followers;
-  struct hf_list watched;
+  struct hf_list watched; /* or told */
   bool effects;
   bool landed;
   bool alone;            /* the leader's client has gone */
   bool asked;            /* somebody has been handed the server's question */
   bool kept;             /* landed with nobody there: counted among those that wait to be asked for */
+  bool told;             /* landed, and handed to its client: counted among those, and found by nobody */
   hf_time window;        /* how long it goes on alone */
   hf_time until;         /* when it has been alone, or its answer unheard, for that long */
   struct hf_client *own; /* whose own instance it is at, or NULL */
   char call[HF_CALL_ID_MAX];
+  uint64_t number; /* of the same call */
+  hf_time began;
+  struct hf_blob *raw;        /* while told: a reference, or NULL */
+  struct hf_str text;         /* of the response, in `raw` */
   struct hf_message response; /* all zero: there is none */
   struct hf_outcome outcome;
   struct hf_buf substitute; /* of an answer that is not live */
@@ -59,13 +69,20 @@ static size_t bytes_of(const struct hf_flight *flight) {
   return flight->response.blob ? hf_message_bytes(&flight->response).len : 0;
 }
 
+static void uncount(struct hf_flight *flight) {
+  struct hf_flights *flights = flight->flights;
+  flights->kept -= flight->kept;
+  flights->kept_bytes -= flight->kept ? bytes_of(flight) : 0;
+  flights->told_count -= flight->told;
+  flights->told_bytes -= flight->told ? flight->text.len : 0;
+  flight->kept = flight->told = false;
+}
+
 static void flight_free(struct hf_flight *flight) {
   unlist(flight);
   hf_list_remove(&flight->watched);
-  if (flight->kept) {
-    flight->flights->kept--;
-    flight->flights->kept_bytes -= bytes_of(flight);
-  }
+  uncount(flight);
+  hf_blob_unref(flight->raw);
   hf_message_deinit(&flight->response);
   hf_buf_deinit(&flight->substitute);
   hf_free(flight);
@@ -94,6 +111,7 @@ static void hand_on(struct hf_flight *flight, struct hf_exchange *follower) {
   if (outcome.provider < follower->target_count)
     follower->target = &follower->targets[outcome.provider];
   follower->joined = hf_arena_copy(&follower->arena, hf_str_from(flight->call));
+  hf_lost_heard(follower, hf_str_from(flight->call));
   if (question && flight->effects && flight->asked) {
     refuse_question(follower);
     return;
@@ -195,6 +213,7 @@ struct hf_flights *hf_flights_new(struct hf_gateway *gateway) {
   flights->gateway = gateway;
   hf_map_init(&flights->by_key, HF_FLIGHTS_MAX);
   hf_list_init(&flights->watched);
+  hf_list_init(&flights->told);
   hf_job_init(&flights->job, on_job);
   return flights;
 }
@@ -204,6 +223,8 @@ void hf_flights_free(struct hf_flights *flights) {
     return;
   while (!hf_list_empty(&flights->watched))
     flight_free(watched_flight(flights->watched.next));
+  while (!hf_list_empty(&flights->told))
+    flight_free(watched_flight(flights->told.next));
   hf_job_cancel(&flights->job);
   hf_timer_deinit(flights->gateway->loop, &flights->timer);
   hf_map_deinit(&flights->by_key);
@@ -227,6 +248,10 @@ static struct hf_flight *find_alone(struct hf_flights *flights, const struct hf_
 void hf_flight_client_closed(struct hf_client *client) {
   struct hf_flights *flights = client->gateway->flights;
   struct hf_flight *flight;
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, &flights->told)
+    if (watched_flight(it)->own == client)
+      flight_free(watched_flight(it));
   while (client != client->gateway->nobody && (flight = find_alone(flights, client)) != NULL) {
     unlist(flight);
     if (flight->landed)
@@ -252,7 +277,7 @@ static bool may_share(const struct hf_exchange *exchange) {
 }
 
 /* Whatever the order of a route's providers is this time. */
-static struct hf_client *own_client(const struct hf_exchange *exchange) {
+struct hf_client *hf_flight_own_client(const struct hf_exchange *exchange) {
   for (size_t i = 0; i < exchange->target_count; i++)
     if (exchange->targets[i].instance->client)
       return exchange->targets[i].instance->client;
@@ -263,13 +288,23 @@ static struct hf_client *own_client(const struct hf_exchange *exchange) {
 static int write_key(struct hf_exchange *exchange, struct hf_buf *key) {
   if (!hf_exchange_identify(exchange))
     return HF_ERR_INVALID;
-  const struct hf_client *own = own_client(exchange);
+  const struct hf_client *own = hf_flight_own_client(exchange);
   int r = hf_buf_append(key, exchange->fingerprint.byte, sizeof exchange->fingerprint.byte);
   if (r == 0)
     r = hf_buf_append(key, &own, sizeof own);
   if (r == 0 && exchange->key_given)
     r = hf_buf_append_str(key, exchange->key);
   return r;
+}
+
+bool hf_flight_has_answer(struct hf_exchange *exchange) {
+  struct hf_buf key;
+  hf_buf_init(&key, KEY_MAX);
+  const struct hf_flight *flight = NULL;
+  if (may_share(exchange) && write_key(exchange, &key) == 0)
+    flight = hf_map_get(&exchange->client->gateway->flights->by_key, hf_buf_str(&key));
+  hf_buf_deinit(&key);
+  return flight && flight->landed;
 }
 
 static void lead(struct hf_exchange *exchange, struct hf_str key) {
@@ -281,8 +316,10 @@ static void lead(struct hf_exchange *exchange, struct hf_str key) {
   flight->leader = exchange;
   flight->effects = hf_intent_has_effects(exchange);
   flight->window = flight->effects ? exchange->tool->coalesce : 0;
-  flight->own = own_client(exchange);
+  flight->own = hf_flight_own_client(exchange);
   flight->until = HF_TIME_NEVER;
+  flight->number = exchange->number;
+  flight->began = exchange->started;
   hf_list_init(&flight->followers);
   hf_list_init(&flight->watched);
   hf_buf_init(&flight->substitute, HF_MESSAGE_BYTES_MAX);
@@ -347,16 +384,19 @@ enum hf_stage_result hf_flight_before(struct hf_exchange *exchange) {
 
 /* A copy, because the answer is the upstream's. Without memory for one, it is known at least what became of the call.
  */
-static void copy_answer(struct hf_flight *flight, const struct hf_exchange *leader, const struct hf_message *response) {
+static void copy_answer(struct hf_flight *flight, struct hf_str text) {
   struct hf_refusal refusal;
-  if (hf_buf_append_str(&flight->substitute, hf_buf_str(&leader->substitute)) < 0) {
-    flight->outcome.source = HF_SOURCE_LIVE;
-    flight->outcome.fault = flight->outcome.fault ? flight->outcome.fault : HF_FAULT_LOCAL_LIMIT;
-  }
-  if (response && hf_message_decode_copy(hf_message_bytes(response), &flight->response, &refusal) < 0) {
+  if (text.ptr && hf_message_decode_copy(text, &flight->response, &refusal) < 0) {
     flight->response = (struct hf_message){0};
     flight->outcome.fault = HF_FAULT_BAD_REPLY;
   }
+}
+
+static void copy_substitute(struct hf_flight *flight, const struct hf_exchange *leader) {
+  if (hf_buf_append_str(&flight->substitute, hf_buf_str(&leader->substitute)) == 0)
+    return;
+  flight->outcome.source = HF_SOURCE_LIVE;
+  flight->outcome.fault = flight->outcome.fault ? flight->outcome.fault : HF_FAULT_LOCAL_LIMIT;
 }
 
 static void make_room(struct hf_flights *flights, size_t bytes) {
@@ -370,9 +410,11 @@ static void make_room(struct hf_flights *flights, size_t bytes) {
   }
 }
 
-/* Nobody has heard what an effect came to: it waits for somebody who asks for the same. */
+/* Nobody has heard what an effect came to: it waits for somebody who asks for the same. A client that has lost its
+ * stream without noticing asks once its own time is over. */
 static void keep(struct hf_flight *flight) {
   struct hf_flights *flights = flight->flights;
+  const hf_time now = flights->gateway->loop->now;
   size_t bytes = bytes_of(flight);
   make_room(flights, bytes);
   if (flights->kept >= HF_FLIGHTS_KEPT || flights->kept_bytes + bytes > HF_FLIGHTS_KEPT_BYTES) {
@@ -382,14 +424,89 @@ static void keep(struct hf_flight *flight) {
   flight->kept = true;
   flights->kept++;
   flights->kept_bytes += bytes;
-  flight->until = hf_time_add(flights->gateway->loop->now, flight->window);
+  flight->until = hf_time_add(hf_time_max(now, hf_time_add(flight->began, HF_CLIENT_PATIENCE)), flight->window);
   watch(flight);
+}
+
+/* The answer is on its way to the client, and whether it arrives is not known before the connection has gone on, or is
+ * broken. */
+static void put_aside(struct hf_flight *flight, struct hf_blob *blob, struct hf_str text) {
+  struct hf_flights *flights = flight->flights;
+  unlist(flight);
+  hf_list_remove(&flight->watched);
+  hf_list_push_back(&flights->told, &flight->watched);
+  flight->raw = blob ? hf_blob_ref(blob) : NULL;
+  flight->text = text;
+  flight->until = hf_time_add(flights->gateway->loop->now, flight->window);
+  flight->told = true;
+  flights->told_count++;
+  flights->told_bytes += text.len;
+  while (flights->told_count > HF_FLIGHTS_KEPT || flights->told_bytes > HF_FLIGHTS_KEPT_BYTES)
+    flight_free(watched_flight(flights->told.next));
+}
+
+static struct hf_flight *find_answer(struct hf_list *list, uint64_t number) {
+  struct hf_list *it, *tmp;
+  HF_LIST_FOREACH (it, tmp, list) {
+    struct hf_flight *flight = watched_flight(it);
+    if (flight->number == number && (flight->kept || flight->told))
+      return flight;
+  }
+  return NULL;
+}
+
+void hf_flight_unheard(struct hf_flights *flights, uint64_t number) {
+  struct hf_flight *flight = find_answer(&flights->told, number);
+  struct hf_loop *loop = flights->gateway->loop;
+  if (!flight)
+    return;
+  struct hf_str key = {flight->key, flight->key_len};
+  if (flight->until < loop->now || hf_map_get(&flights->by_key, key) || hf_map_put(&flights->by_key, key, flight) < 0) {
+    flight_free(flight);
+    return;
+  }
+  hf_log_event(loop->log, HF_LOG_INFO, "an answer did not reach its client: it waits for an equal call",
+               HF_LOG_STR("call", hf_str_from(flight->call)));
+  uncount(flight);
+  copy_answer(flight, flight->text);
+  hf_blob_unref(flight->raw);
+  flight->raw = NULL;
+  flight->asked = false;
+  keep(flight);
+}
+
+void hf_flight_heard(struct hf_flights *flights, uint64_t number) {
+  struct hf_flight *flight = find_answer(&flights->watched, number);
+  if (!flight || !hf_list_empty(&flight->followers))
+    return;
+  uncount(flight);
+  put_aside(flight, flight->response.blob,
+            flight->response.blob ? hf_message_bytes(&flight->response) : (struct hf_str){NULL, 0});
+  hf_message_deinit(&flight->response);
 }
 
 /* What certainly did not happen may simply be tried again, and what was given up on purpose is a lost call. */
 static bool worth_keeping(const struct hf_flight *flight) {
-  return flight->alone && flight->window > 0 && flight->outcome.end != HF_CALL_END_CANCELLED &&
+  return flight->window > 0 && flight->outcome.end != HF_CALL_END_CANCELLED &&
          (flight->outcome.fault == HF_FAULT_NONE || flight->outcome.executed != HF_EXECUTED_NO);
+}
+
+/* Returns false if nobody waits for it: then it is kept, or gone. */
+static bool is_awaited(struct hf_flight *flight, bool heard, const struct hf_message *response) {
+  const struct hf_str text = response ? hf_message_bytes(response) : (struct hf_str){NULL, 0};
+  if (!hf_list_empty(&flight->followers)) {
+    copy_answer(flight, text);
+    return true;
+  }
+  if (!worth_keeping(flight)) {
+    flight_free(flight);
+  } else if (heard) {
+    put_aside(flight, response ? response->blob : NULL, text);
+  } else {
+    copy_answer(flight, text);
+    keep(flight);
+  }
+  return false;
 }
 
 void hf_flight_landed(struct hf_exchange *exchange, const struct hf_message *response,
@@ -397,21 +514,15 @@ void hf_flight_landed(struct hf_exchange *exchange, const struct hf_message *res
   struct hf_flight *flight = exchange->flight;
   if (!flight)
     return;
+  const bool heard = exchange->reply && !exchange->away;
   exchange->flight = NULL;
   flight->leader = NULL;
   flight->landed = true;
-  flight->asked = exchange->reply != NULL;
+  flight->asked = heard;
   flight->outcome = *outcome;
-  bool followed = !hf_list_empty(&flight->followers);
-  if (!followed && !worth_keeping(flight)) {
-    flight_free(flight);
+  copy_substitute(flight, exchange);
+  if (!is_awaited(flight, heard, response))
     return;
-  }
-  copy_answer(flight, exchange, response);
-  if (!followed) {
-    keep(flight);
-    return;
-  }
   unlist(flight); /* whoever comes from now on asks anew */
   flight->until = flight->flights->gateway->loop->now;
   watch(flight);
@@ -458,7 +569,7 @@ void hf_flight_back(struct hf_exchange *exchange) {
 }
 
 /* Before that it can still be taken back, as the client wants it that goes. */
-static bool may_have_run(struct hf_exchange *exchange) {
+bool hf_flight_may_have_run(struct hf_exchange *exchange) {
   if (exchange->stage != HF_STAGE_CALLING)
     return false;
   for (size_t i = 0; i < HF_LIVE_MAX; i++) {
@@ -472,22 +583,24 @@ static bool may_have_run(struct hf_exchange *exchange) {
 
 bool hf_flight_is_deserted(struct hf_exchange *exchange) {
   const struct hf_flight *flight = exchange->flight;
-  return flight && flight->alone && hf_list_empty(&flight->followers) && !may_have_run(exchange);
+  return flight && flight->alone && hf_list_empty(&flight->followers) && !hf_flight_may_have_run(exchange);
 }
 
-bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {
+bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how, bool keep) {
   struct hf_flight *flight = exchange->flight;
   struct hf_gateway *gateway = exchange->client->gateway;
   if (!flight || gateway->draining || gateway->closing || (how == HF_LEAVE_CLOSED && flight->own))
     return false;
   hf_time window = how == HF_LEAVE_CANCELLED ? 0 : flight->window;
-  hf_time until = hf_time_add(gateway->loop->now, window);
+  hf_time until = keep ? HF_TIME_NEVER : hf_time_add(gateway->loop->now, window);
   if (flight->leader != exchange) {
+    if (keep && flight->leader && flight->alone)
+      hf_away_go_alone(flight->leader);
     if (window > 0 && flight->alone && flight->until < until)
       flight->until = until;
     return false;
   }
-  if (hf_list_empty(&flight->followers) && (window == 0 || !may_have_run(exchange)))
+  if (hf_list_empty(&flight->followers) && ((window == 0 && !keep) || !hf_flight_may_have_run(exchange)))
     return false;
   flight->alone = true;
   flight->until = until;
@@ -496,6 +609,8 @@ bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how) {
   char id[HF_CALL_ID_MAX];
   hf_log_event(gateway->loop->log, HF_LOG_INFO, "call goes on without its client",
                HF_LOG_STR("call", hf_outcome_call_id(exchange, id)), HF_LOG_INT("ms", window / HF_MS(1)));
+  if (keep)
+    hf_away_go_alone(exchange);
   if (hf_question_desert(exchange, HF_STR("the client is gone")) && exchange->client != gateway->nobody)
     hf_exchange_disown(exchange);
   return true;

@@ -12,9 +12,12 @@
 
 enum {
   HF_FLIGHTS_MAX = 1 << 17,
-  HF_FLIGHTS_KEPT = 256, /* answers that nobody has heard yet */
+  HF_FLIGHTS_KEPT = 256, /* answers that nobody has heard yet, and as many of which that is not sure */
   HF_FLIGHTS_KEPT_BYTES = 16 << 20,
 };
+
+/* Official clients wait for an answer that long, also when its stream has broken without a word. */
+#define HF_CLIENT_PATIENCE HF_SECONDS(60)
 
 /* Returns owned, or NULL when out of memory. */
 struct hf_flights *hf_flights_new(struct hf_gateway *gateway);
@@ -36,12 +39,26 @@ void hf_flight_progress(struct hf_exchange *exchange, const struct hf_message *m
 
 enum hf_leave {
   HF_LEAVE_CANCELLED, /* the client said so */
-  HF_LEAVE_VANISHED,  /* its stream broke */
+  HF_LEAVE_VANISHED,  /* its stream broke, or it has waited for too long */
   HF_LEAVE_CLOSED,    /* the client itself ends, with its own instances */
 };
 
-/* The client leaves this call. True: it goes on without one (and is disowned); else it is to be cancelled. */
-bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how);
+/* The client leaves this call. True: it goes on without one (and is disowned), until it ends if it is to be kept; else
+ * it is to be cancelled. */
+bool hf_flight_outlives(struct hf_exchange *exchange, enum hf_leave how, bool keep);
+
+/* Has an equal call an answer that nobody has heard? */
+bool hf_flight_has_answer(struct hf_exchange *exchange);
+
+/* What is known of an answer after it was handed over: it did not get to its client, or it did, after all. */
+void hf_flight_unheard(struct hf_flights *flights, uint64_t number);
+void hf_flight_heard(struct hf_flights *flights, uint64_t number);
+
+/* Can it have begun to run? Before that it can still be taken back. */
+bool hf_flight_may_have_run(struct hf_exchange *exchange);
+
+/* The client at whose own instance it is, or NULL. */
+struct hf_client *hf_flight_own_client(const struct hf_exchange *exchange);
 
 /* The leader's client is asked something, by the answer to its request: only there can it be answered. */
 void hf_flight_asks(struct hf_exchange *exchange);

@@ -6,6 +6,7 @@
 #include "gateway/gateway.h"
 #include "gateway/observe/trace.h"
 #include "gateway/outcome.h"
+#include "gateway/stage/flight.h"
 #include "gateway/stage/intent.h"
 
 enum { LOST_TEXT_MAX = 1024 };
@@ -109,14 +110,26 @@ void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *respo
   (void)response;
   if (outcome->fault == HF_FAULT_NONE || outcome->executed != HF_EXECUTED_NO)
     forget_repeated(exchange);
-  bool unheard = !exchange->reply && outcome->end == HF_CALL_END_CANCELLED && exchange->tool->coalesce > 0;
+  bool cancelled = exchange->reply && outcome->end == HF_CALL_END_CANCELLED;
+  bool unheard = (!exchange->reply || cancelled) && outcome->fault != HF_FAULT_NONE && exchange->tool->coalesce > 0;
   if (!unheard || outcome->executed != HF_EXECUTED_MAYBE || outcome->letter != HF_LETTER_WRITTEN ||
       !exchange->has_fingerprint)
     return;
-  struct hf_lost lost = {.fingerprint = exchange->fingerprint, .key_first_ms = exchange->key_first_ms};
+  struct hf_lost lost = {
+      .fingerprint = exchange->fingerprint, .by_cancel = cancelled, .key_first_ms = exchange->key_first_ms};
+  (void)hf_outcome_call_id(exchange, lost.call);
   const struct hf_str server = exchange->target->instance->settings->name;
   note(exchange->client->gateway, &lost, hf_str_from(exchange->letter_id), exchange->key,
        exchange->target_count == 1 ? server : (struct hf_str){NULL, 0});
+}
+
+void hf_lost_heard(struct hf_exchange *exchange, struct hf_str call) {
+  struct hf_lost_calls *calls = exchange->client->gateway->lost;
+  if (calls->by_fingerprint.len == 0 || !exchange->has_fingerprint)
+    return;
+  struct hf_lost *lost = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
+  if (lost && !lost->by_death && hf_str_equal(call, hf_str_from(lost->call)))
+    lost->over = true;
 }
 
 /* Who calls after somebody was told knows of it. */
@@ -171,7 +184,7 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
   if (!is_new(exchange) || exchange->key_given || !hf_intent_has_effects(exchange))
     return HF_STAGE_PASS;
   struct hf_lost *lost = find(exchange);
-  if (!lost)
+  if (!lost || hf_flight_has_answer(exchange))
     return HF_STAGE_PASS;
   struct hf_gateway *gateway = exchange->client->gateway;
   bool safe = is_repeated_safely(exchange, lost);
@@ -191,7 +204,10 @@ enum hf_stage_result hf_lost_before(struct hf_exchange *exchange) {
                       "This call was not sent: an equal one was in flight when %s, and it may have run (dead letter "
                       "%s). Find out whether it took effect. If it did not, or if it is meant to happen once more, "
                       "make this very call again: then it is sent.",
-                      lost->by_death ? "an earlier gateway died" : "its client went away", lost->letter);
+                      lost->by_death    ? "an earlier gateway died"
+                      : lost->by_cancel ? "its client cancelled it"
+                                        : "its client went away",
+                      lost->letter);
   hf_outcome_answer_refusal(exchange, HF_FAULT_CONFLICT, HF_RPC_INVALID_PARAMS, hf_buf_str(&text));
   hf_buf_deinit(&text);
   return HF_STAGE_ENDED;

@@ -1,5 +1,5 @@
 /* Calls with effects that may have run, and whose callers never heard of it: a gateway died with them, or their client
- * went away and stayed away.
+ * went away and stayed away, or cancelled them.
  *
  * They are remembered for an hour. An equal call is told of it, instead of running the effect a second time; the next
  * one is sent, if it was made by somebody who could have heard that. One that repeats safely, because it goes under the
@@ -21,7 +21,8 @@ struct hf_lost {
   hf_time until;
   hf_time told_at; /* HF_TIME_NEVER: nobody has been told */
   bool over;       /* nobody is told any more; it stays, so that it is not taken for another one */
-  bool by_death;   /* a gateway died with it; else its client went away */
+  bool by_death;   /* a gateway died with it; else its client went away … */
+  bool by_cancel;  /* … or cancelled it */
   char call[HF_CALL_ID_MAX];
   char letter[HF_LETTER_ID_MAX];
   char *key;    /* idempotency key, owned, or NULL */
@@ -39,6 +40,9 @@ void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *respo
 
 /* The store has a letter of what a dead gateway left. Told again, it changes nothing. */
 void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *letter);
+
+/* Its caller hears now what the lost call of this id came to. */
+void hf_lost_heard(struct hf_exchange *exchange, struct hf_str call);
 
 /* Once it is written that the call is about to be sent: then it is certain which gateways are dead. */
 enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange);
