@@ -471,6 +471,11 @@ static void finish_without_memory(struct hf_reply *reply) {
   reply->ops->finish(reply, 500, &empty);
 }
 
+/* A call whose client was asked something and is to come back takes nothing up: it has a limit of its own. */
+static bool has_too_many(const struct hf_client *client, uint32_t most) {
+  return client->exchange_count >= most && client->exchange_count - hf_held_waiting(client) >= most;
+}
+
 static void take_initialized(struct hf_client *client) {
   client->initialized = true;
   hf_verbosity_join(client);
@@ -485,7 +490,7 @@ static void go_on_without_handshake(struct hf_client *client, enum hf_method met
 
 static void handle_request(struct hf_client *client, struct hf_message *message, struct hf_reply *reply) {
   const struct hf_limits *limits = &client->gateway->settings->limits;
-  bool too_many = client->gateway->calls >= limits->calls || client->exchange_count >= limits->calls_per_client;
+  bool too_many = client->gateway->calls >= limits->calls || has_too_many(client, limits->calls_per_client);
   bool draining = client->gateway->draining;
   struct hf_exchange *exchange = hf_exchange_new(client, message, reply);
   if (!exchange) {

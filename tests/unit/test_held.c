@@ -494,6 +494,21 @@ static void held__only_so_many_calls_are_held(void **state) {
   reply_deinit(&reply);
 }
 
+static void held__a_call_that_waits_for_its_client_takes_no_room(void **state) {
+  (void)state;
+  struct bed bed;
+  open_asked(&bed);
+  bed.world.settings->limits.calls_per_client = 1;
+  struct fake_reply second, third;
+  send_as(&bed, &bed.client, &second, "8", "tools/call", "\"name\":\"read\"", ALL);
+  assert_null(second.answer); /* it is at its server */
+  send_as(&bed, &bed.client, &third, "9", "tools/call", "\"name\":\"read\"", ALL);
+  assert_has(third.answer, "Too many calls are in flight");
+  close_world(&bed);
+  reply_deinit(&second);
+  reply_deinit(&third);
+}
+
 static void held__which_of_several_clients_asks_is_not_guessed(void **state) {
   (void)state;
   struct bed bed;
@@ -691,6 +706,7 @@ int main(void) {
       cmocka_unit_test(held__the_state_of_another_call_is_refused),
       cmocka_unit_test(held__what_no_call_waits_for_starts_none),
       cmocka_unit_test(held__only_so_many_calls_are_held),
+      cmocka_unit_test(held__a_call_that_waits_for_its_client_takes_no_room),
       cmocka_unit_test(held__which_of_several_clients_asks_is_not_guessed),
       cmocka_unit_test(held__of_one_client_each_call_gets_one),
       cmocka_unit_test(held__a_prompt_is_held_as_well),

@@ -45,6 +45,15 @@ bool hf_held_waits(const struct hf_exchange *exchange) {
   return exchange->held && !exchange->reply;
 }
 
+size_t hf_held_waiting(const struct hf_client *client) {
+  size_t count = 0;
+  for (struct hf_list *it = client->gateway->held.next; it != &client->gateway->held; it = it->next) {
+    const struct hf_exchange *exchange = HF_CONTAINER_OF(it, struct hf_held, link)->exchange;
+    count += exchange->client == client && hf_held_waits(exchange);
+  }
+  return count;
+}
+
 unsigned hf_held_rounds(const struct hf_exchange *exchange) {
   return exchange->held ? exchange->held->round : 0;
 }

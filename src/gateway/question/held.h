@@ -32,6 +32,9 @@ void hf_held_asked(struct hf_exchange *exchange);
 /* Does the call wait for its client to come back? */
 bool hf_held_waits(const struct hf_exchange *exchange);
 
+/* How many calls of this client do. */
+size_t hf_held_waiting(const struct hf_client *client);
+
 /* A request that comes back belongs to a call that is held: it goes on there, or is refused, and is gone either way.
  * False: it is a request as any other. */
 bool hf_held_return(struct hf_exchange *exchange);
