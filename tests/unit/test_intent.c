@@ -201,6 +201,60 @@ static void intent__a_lost_call_with_a_key_is_repeated_under_it(void **state) {
   shop_close(&shop);
 }
 
+/* It may wait for its turn until its deadline, and its server must know the key still. */
+static void intent__a_lost_calls_key_is_used_only_if_it_is_known_until_the_deadline(void **state) {
+  (void)state;
+  for (int in_time = 0; in_time < 2; in_time++) {
+    struct shop shop;
+    struct fake_reply reply;
+    char lost[64], again[64];
+    die_with("order", "{\"n\":1}", "", lost);
+    inherit(&shop);
+    const hf_time deadline = shop.world.settings->servers[0].policy.timeout.deadline;
+    shop.order->key.ttl = deadline + HF_SECONDS(in_time ? 1 : -1);
+    shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+    assert_int_equal(shop_count(&shop), in_time);
+    if (in_time) {
+      shop_key_sent(upstream_last(shop.upstream), again);
+      assert_string_equal(lost, again);
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+    } else {
+      assert_non_null(strstr(reply.answer, "it may have run (dead letter d-1)"));
+      world_run(&shop.world, HF_MS(1));
+      reply_deinit(&reply);
+      shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", ""); /* meant anew */
+      shop_key_sent(upstream_last(shop.upstream), again);
+      assert_string_not_equal(lost, again);
+      upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+    }
+    reply_deinit(&reply);
+    shop_close(&shop);
+  }
+}
+
+/* Two were made when nothing was known of the lost one; the first is answered before the second gets its turn. */
+static void intent__an_equal_call_that_began_before_a_lost_one_was_repeated_is_the_same(void **state) {
+  (void)state;
+  struct shop shop;
+  struct fake_reply reply;
+  char lost[64], again[64];
+  die_with("order", "{\"n\":1}", "", lost);
+  inherit(&shop);
+  shop.order->coalesce = 0;
+  world_run(&shop.world, HF_SECONDS(1));
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop.world.loop.now -= HF_MS(1); /* when it came */
+  shop_call(&shop, &shop.ann, &reply, "order", "{\"n\":1}", "");
+  shop.world.loop.now += HF_MS(1);
+  shop_key_sent(upstream_last(shop.upstream), again);
+  assert_string_equal(lost, again);
+  upstream_answer(upstream_last(shop.upstream), SHOP_OK("ordered"));
+  reply_deinit(&reply);
+  shop_close(&shop);
+}
+
 static void intent__a_result_is_not_recorded_under_a_key_that_another_call_was_given(void **state) {
   (void)state;
   struct shop shop;
@@ -427,6 +481,8 @@ int main(void) {
       cmocka_unit_test(intent__of_a_call_that_was_taken_back_is_settled),
       cmocka_unit_test(intent__an_equal_call_is_told_of_the_one_that_a_dead_gateway_lost),
       cmocka_unit_test(intent__a_lost_call_with_a_key_is_repeated_under_it),
+      cmocka_unit_test(intent__a_lost_calls_key_is_used_only_if_it_is_known_until_the_deadline),
+      cmocka_unit_test(intent__an_equal_call_that_began_before_a_lost_one_was_repeated_is_the_same),
       cmocka_unit_test(intent__a_result_is_not_recorded_under_a_key_that_another_call_was_given),
       cmocka_unit_test(intent__what_is_found_while_it_is_written_keeps_it_from_being_sent),
       cmocka_unit_test(intent__what_is_found_while_it_is_written_is_repeated_under_its_key),

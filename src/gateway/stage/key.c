@@ -231,7 +231,7 @@ static struct hf_key_entry *find_round(struct hf_exchange *exchange) {
 
 /* Without a key of the caller's it is that of the round it belongs to, of the lost call that it repeats, or a new one.
  */
-static enum hf_stage_result choose(struct hf_exchange *exchange, const struct hf_key_settings *settings) {
+static enum hf_stage_result choose(struct hf_exchange *exchange, const struct hf_target_tool *target) {
   int64_t now_ms = exchange->client->gateway->loop->wall_ms;
   const struct hf_key_entry *round = find_round(exchange);
   const struct hf_lost *lost = round ? NULL : hf_lost_find(exchange);
@@ -240,7 +240,7 @@ static enum hf_stage_result choose(struct hf_exchange *exchange, const struct hf
                    HF_STR("it goes under the idempotency key of the round of questions that it goes on with"));
     exchange->key = hf_arena_copy(&exchange->arena, round->key);
     exchange->key_first_ms = round->first_ms;
-  } else if (lost && lost->key && lost->key_first_ms + settings->ttl / HF_MS(1) > now_ms) {
+  } else if (lost && hf_lost_key_is_good(lost, target, now_ms)) {
     hf_trace_stage(exchange, HF_STR("it goes under the idempotency key of the lost call that it repeats"));
     exchange->key = hf_arena_copy(&exchange->arena, hf_str_from(lost->key));
     exchange->key_first_ms = lost->key_first_ms;
@@ -271,7 +271,7 @@ enum hf_stage_result hf_key_before(struct hf_exchange *exchange) {
   if ((r < 0 && r != HF_ERR_NOTFOUND) || !identified)
     return HF_STAGE_PASS; /* without a key nothing is repeated */
   if (r == HF_ERR_NOTFOUND)
-    return choose(exchange, settings);
+    return choose(exchange, target);
   exchange->key = given;
   exchange->key_given = true;
   return use_given(exchange);

@@ -96,14 +96,14 @@ void hf_lost_recovered(struct hf_gateway *gateway, const struct hf_letter *lette
   note(gateway, &lost, letter->id, letter->key, letter->providers);
 }
 
-/* A lost call has been repeated under its key: who calls next means it anew. */
+/* A lost call has been repeated under its key: who calls from now on means it anew. */
 static void forget_repeated(struct hf_exchange *exchange) {
   struct hf_lost_calls *calls = exchange->client->gateway->lost;
   if (!exchange->key.ptr || !exchange->has_fingerprint)
     return;
   struct hf_lost *lost = hf_map_get(&calls->by_fingerprint, hf_fingerprint_key(&exchange->fingerprint));
   if (lost && lost->key && hf_str_equal(exchange->key, hf_str_from(lost->key)))
-    lost->over = true;
+    lost->told_at = hf_time_min(lost->told_at, exchange->client->gateway->loop->now - 1);
 }
 
 void hf_lost_landed(struct hf_exchange *exchange, const struct hf_message *response, const struct hf_outcome *outcome) {
@@ -168,11 +168,15 @@ static bool is_repeated_safely(const struct hf_exchange *exchange, const struct 
          hf_str_equal(exchange->key, hf_str_from(lost->key));
 }
 
+bool hf_lost_key_is_good(const struct hf_lost *lost, const struct hf_target_tool *target, int64_t now_ms) {
+  const int64_t until = lost->key_first_ms + target->tool->key.ttl / HF_MS(1);
+  return lost->key && until > now_ms + target->policy->timeout.deadline / HF_MS(1);
+}
+
 /* The next call can go under its key, if this one has another only because it began before that was known. */
 static bool can_be_repeated(const struct hf_exchange *exchange, const struct hf_lost *lost) {
-  int64_t until = lost->key_first_ms + exchange->target->tool->key.ttl / HF_MS(1);
-  return is_same_server(exchange, lost) && lost->key && exchange->key.ptr &&
-         until > exchange->client->gateway->loop->wall_ms;
+  return is_same_server(exchange, lost) && exchange->key.ptr &&
+         hf_lost_key_is_good(lost, exchange->target, exchange->client->gateway->loop->wall_ms);
 }
 
 enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange) {

@@ -47,6 +47,10 @@ void hf_lost_heard(struct hf_exchange *exchange, struct hf_str call);
 /* Once it is written that the call is about to be sent: then it is certain which gateways are dead. */
 enum hf_stage_result hf_lost_meanwhile(struct hf_exchange *exchange);
 
+/* May a call that begins now go under its key? It waits for its turn until its deadline at most, and must not come to a
+ * server that has forgotten the key by then. */
+bool hf_lost_key_is_good(const struct hf_lost *lost, const struct hf_target_tool *target, int64_t now_ms);
+
 /* The lost call that equals this one, or NULL. Borrowed until the loop turns. */
 const struct hf_lost *hf_lost_find(struct hf_exchange *exchange);
 
