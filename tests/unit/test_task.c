@@ -711,6 +711,266 @@ static void task__lists_say_what_the_gateway_does(void **state) {
   }
 }
 
+/* Servers that make tasks themselves. */
+
+#define FAR_HELLO                                                                                                      \
+  "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{},\"extensions\":" \
+  "{"                                                                                                                  \
+  "\"io.modelcontextprotocol/tasks\":{}}},\"ttlMs\":0,\"cacheScope\":\"private\"}"
+#define FAR_STATE(type, status, more)                                                                                  \
+  "{\"resultType\":\"" type "\",\"taskId\":\"s/1\",\"status\":\"" status                                               \
+  "\",\"createdAt\":\"2025-11-25T10:30:00Z\",\"lastUpdatedAt\":\"2025-11-25T10:30:00Z\",\"ttlMs\":60000,"              \
+  "\"pollIntervalMs\":100" more "}"
+
+static const struct fake_server far[] = {
+    {.name = "old", .hello = FAR_HELLO, .tools = TOOLS, .era = HF_ERA_MODERN},
+};
+
+static void open_far(struct bed *bed) {
+  memset(bed, 0, sizeof *bed);
+  world_init(&bed->world, far, 1);
+  bed->world.settings->tool_defaults.task_after = HF_SECONDS(10);
+  client_open(&bed->world, &bed->client, "old", HF_ERA_MODERN);
+}
+
+static void answer_poll(struct bed *bed, const char *result) {
+  struct hf_attempt_ref *ref = NULL;
+  for (int i = 0; i < 100 && !ref; i++) {
+    world_run(&bed->world, HF_MS(20));
+    ref = sent(bed);
+  }
+  assert_non_null(ref);
+  assert_int_equal(ref->method, HF_METHOD_TASKS_GET);
+  assert_has(ref->text, "\"taskId\":\"s/1\"");
+  upstream_answer(ref, result);
+  world_run(&bed->world, 0);
+}
+
+static void call_far(struct bed *bed) {
+  send_as(bed, &bed->client, &bed->reply, "tools/call", ORDER, KNOWS);
+  struct hf_attempt_ref *ref = sent(bed);
+  assert_int_equal(ref->method, HF_METHOD_TOOLS_CALL);
+  upstream_answer(ref, FAR_STATE("task", "working", ""));
+  world_run(&bed->world, 0);
+  assert_has(bed->reply.answer, "\"resultType\":\"task\",\"taskId\":\"t-");
+  cut(bed->reply.answer, "\"taskId\":\"", '"', bed->id, sizeof bed->id);
+}
+
+static void task__of_a_server_is_one_at_once(void **state) {
+  (void)state;
+  struct bed bed;
+  open_far(&bed);
+  use_store(&bed);
+  call_far(&bed);
+  assert_string_equal(fake_store_task(&bed.store, bed.id)->row.server_task.ptr, "s/1");
+  answer_poll(&bed, FAR_STATE("complete", "working", ",\"statusMessage\":\"half\""));
+  assert_has(get(&bed), "\"statusMessage\":\"half\"");
+  answer_poll(&bed, FAR_STATE("complete", "completed", ",\"result\":" DONE));
+  assert_has(get(&bed), "\"text\":\"done\"}],\"n\":1.50");
+  close_world(&bed);
+}
+
+/* A modern server that asks by the answers to its calls, whatever they bring. */
+static void ask_by_answers(struct bed *bed, const char *requests, int rounds) {
+  char key[64], more[256], result[2048];
+  open_far(bed);
+  bed->world.settings->tool_defaults.tasks = HF_TASKS_ALWAYS;
+  send_as(bed, &bed->client, &bed->reply, "tools/call", ORDER, KNOWS);
+  cut(bed->reply.answer, "\"taskId\":\"", '"', bed->id, sizeof bed->id);
+  for (int i = 0; i < rounds; i++) {
+    snprintf(result, sizeof result,
+             "{\"resultType\":\"input_required\",\"inputRequests\":{%s},\"requestState\":\"st%d\"}", requests, i);
+    upstream_answer(sent(bed), result);
+    world_run(&bed->world, 0);
+    if (!strstr(get(bed), "\"status\":\"input_required\""))
+      return;
+    cut(bed->answer.answer, "\"inputRequests\":{\"", '"', key, sizeof key);
+    snprintf(more, sizeof more, ",\"inputResponses\":{\"%s\":" ACCEPT "}", key);
+    about(bed, "tasks/update", more);
+    world_run(&bed->world, 0);
+  }
+}
+
+#define ASK "{\"method\":\"elicitation/create\",\"params\":{\"message\":\"Who?\"}}"
+
+static void task__asks_for_a_modern_server_and_gives_its_state_back(void **state) {
+  (void)state;
+  struct bed bed;
+  char keys[2][512];
+  ask_by_answers(&bed, "\"who\":" ASK, 1);
+  struct hf_attempt_ref *ref = sent(&bed);
+  assert_non_null(ref);
+  assert_has(ref->text, "\"requestState\":\"st0\"");
+  assert_has(ref->text, "\"inputResponses\":{\"who\":" ACCEPT "}");
+  assert_has(ref->text, "\"name\":\"order\",\"arguments\":{\"a\":1}");
+  upstream_answer(ref, "{\"resultType\":\"input_required\",\"inputRequests\":{\"who\":" ASK "}}");
+  world_run(&bed.world, 0);
+  snprintf(keys[0], sizeof keys[0], "%s", get(&bed));
+  assert_has(keys[0], "\"2.who\":"); /* a key is never the same as one before */
+  about(&bed, "tasks/update", ",\"inputResponses\":{\"2.who\":{\"action\":\"decline\"}}");
+  world_run(&bed.world, 0);
+  ref = sent(&bed);
+  assert_has(ref->text, "\"inputResponses\":{\"who\":{\"action\":\"decline\"}}");
+  assert_lacks(ref->text, "requestState");
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+static void task__rounds_have_an_end(void **state) {
+  (void)state;
+  struct bed bed;
+  ask_by_answers(&bed, "\"who\":" ASK, 17);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  assert_has(bed.answer.answer, "it asked too often");
+  close_world(&bed);
+}
+
+static void task__asks_only_so_much_at_once(void **state) {
+  (void)state;
+  struct bed bed;
+  char requests[2048] = "";
+  for (int i = 0; i < 17; i++) {
+    size_t len = strlen(requests);
+    snprintf(requests + len, sizeof requests - len, "%s\"k%d\":" ASK, i ? "," : "", i);
+  }
+  ask_by_answers(&bed, requests, 1);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "too much was asked at once");
+  close_world(&bed);
+}
+
+/* 40 answers of 2 MiB: the first ones are not in memory any more, and without a store nowhere. */
+static void task__results_in_memory_are_bounded(void **state) {
+  (void)state;
+  enum { SIZE = 2 << 20, COUNT = 40 };
+  struct bed bed;
+  char first[sizeof bed.id];
+  char *large = calloc(1, SIZE + 128);
+  snprintf(large, 128, "{\"content\":[],\"x\":\"");
+  memset(large + strlen(large), 'a', SIZE);
+  memcpy(large + strlen(large), "\"}", 3);
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  for (int i = 0; i < COUNT; i++) {
+    upstream_answer(call(&bed), large);
+    world_run(&bed.world, 0);
+    if (i == 0)
+      memcpy(first, bed.id, sizeof first);
+  }
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  memcpy(bed.id, first, sizeof first);
+  assert_has(get(&bed), "\"code\":-32602");
+  free(large);
+  close_world(&bed);
+}
+
+static void restart_far(struct bed *bed, bool drained) {
+  static struct fake_store kept;
+  char id[sizeof bed->id];
+  if (drained) {
+    hf_gateway_drain(bed->world.gateway, NULL, NULL);
+    world_run(&bed->world, HF_SECONDS(6));
+  }
+  kept = bed->store;
+  memcpy(id, bed->id, sizeof id);
+  client_close(&bed->client);
+  world_deinit(&bed->world);
+  reply_deinit(&bed->reply);
+  reply_deinit(&bed->answer);
+  open_far(bed);
+  memcpy(bed->id, id, sizeof id);
+  bed->store = kept;
+  fake_store_reopen(&bed->store, &bed->world.loop);
+  assert_int_equal(fake_store_owner_died(&bed->store), 0); /* no letter: its server can be asked */
+  hf_gateway_use_store(bed->world.gateway, &bed->store.head);
+}
+
+static void task__of_a_server_is_followed_by_the_next_gateway(void **state) {
+  (void)state;
+  struct bed bed;
+  for (int drained = 0; drained < 2; drained++) {
+    open_far(&bed);
+    use_store(&bed);
+    call_far(&bed);
+    restart_far(&bed, drained);
+    assert_has(get(&bed), "\"status\":\"working\"");
+    answer_poll(&bed, FAR_STATE("complete", "completed", ",\"result\":" DONE));
+    assert_has(get(&bed), "\"status\":\"completed\"");
+    assert_has(bed.answer.answer, "\"text\":\"done\"}],\"n\":1.50");
+    assert_int_equal(fake_store_open_intents(&bed.store), 0);
+    assert_int_equal(fake_store_letters(&bed.store), 0);
+    close_world(&bed);
+  }
+}
+
+static void task__equal_calls_have_one_each(void **state) {
+  (void)state;
+  struct bed bed;
+  char first[sizeof bed.id];
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  bed.world.settings->tool_defaults.coalesce = HF_SECONDS(30);
+  struct hf_attempt_ref *ref = call(&bed);
+  memcpy(first, bed.id, sizeof first);
+  send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+  cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+  assert_string_not_equal(first, bed.id);
+  assert_ptr_equal(sent(&bed), ref);
+  world_run(&bed.world, HF_SECONDS(100)); /* longer than the deadline of a call */
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  assert_has(bed.answer.answer, "\"joined\":\"c-");
+  memcpy(bed.id, first, sizeof first);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  close_world(&bed);
+}
+
+/* Whatever cannot be had: it is a task or a call, it is answered once, and nothing is left of it. */
+static void task__ends_without_memory(void **state) {
+  (void)state;
+  unsigned tasks = 0, calls = 0;
+  for (long n = 0; n < 120; n++) {
+    struct bed bed;
+    open_modern(&bed, HF_TASKS_ALWAYS);
+    struct hf_message message;
+    struct hf_refusal refusal;
+    struct fake_upstream *upstream = world_upstream(&bed.world, "old");
+    send_as(&bed, &bed.client, &bed.answer, "tools/list", "\"x\":1", KNOWS);
+    hf_alloc_fail_after(n);
+    send_as(&bed, &bed.client, &bed.reply, "tools/call", ORDER, KNOWS);
+    hf_alloc_fail_after(-1);
+    upstream = world_upstream(&bed.world, "old");
+    struct hf_attempt_ref *ref = upstream ? upstream_last(upstream) : NULL;
+    if (bed.reply.answer && strstr(bed.reply.answer, "\"resultType\":\"task\"")) {
+      tasks++;
+      cut(bed.reply.answer, "\"taskId\":\"", '"', bed.id, sizeof bed.id);
+      if (ref) {
+        upstream_handed_over(ref);
+        assert_int_equal(hf_message_decode_copy(hf_str_from(FORM), &message, &refusal), 0);
+        hf_alloc_fail_after(n / 2);
+        ref->events->message(ref->ctx, &message);
+        hf_alloc_fail_after(-1);
+        hf_message_deinit(&message);
+        world_run(&bed.world, 0);
+        if (ref->open)
+          upstream_answer(ref, DONE);
+      }
+      world_run(&bed.world, HF_SECONDS(700));
+      assert_has(get(&bed), "\"status\":\"c");
+    } else {
+      calls++;
+      if (ref)
+        upstream_answer(ref, DONE);
+      assert_non_null(bed.reply.answer);
+    }
+    assert_int_equal(bed.world.gateway->calls, 0);
+    close_world(&bed);
+  }
+  assert_true(tasks > 10 && calls > 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(task__always_is_answered_by_an_id_and_completes),
@@ -740,6 +1000,14 @@ int main(void) {
       cmocka_unit_test(task__of_2025_11_25_is_listed_for_who_has_a_name),
       cmocka_unit_test(task__of_2025_11_25_is_refused_where_there_are_none),
       cmocka_unit_test(task__lists_say_what_the_gateway_does),
+      cmocka_unit_test(task__of_a_server_is_one_at_once),
+      cmocka_unit_test(task__asks_for_a_modern_server_and_gives_its_state_back),
+      cmocka_unit_test(task__rounds_have_an_end),
+      cmocka_unit_test(task__asks_only_so_much_at_once),
+      cmocka_unit_test(task__results_in_memory_are_bounded),
+      cmocka_unit_test(task__of_a_server_is_followed_by_the_next_gateway),
+      cmocka_unit_test(task__equal_calls_have_one_each),
+      cmocka_unit_test(task__ends_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

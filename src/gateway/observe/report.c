@@ -3,6 +3,7 @@
 
 #include "gateway/correct/correct.h"
 #include "gateway/session.h"
+#include "gateway/task/task.h"
 #include "json/write.h"
 
 #include <inttypes.h>
@@ -200,6 +201,7 @@ int hf_gateway_status(struct hf_gateway *gateway, struct hf_buf *out) {
   hf_json_write_member_bool(&w, "draining", gateway->draining);
   hf_json_write_member_int(&w, "clients", (int64_t)gateway->client_count);
   hf_json_write_member_int(&w, "calls", (int64_t)gateway->calls);
+  hf_json_write_member_int(&w, "tasks", (int64_t)hf_tasks_running(gateway->tasks));
   hf_json_write_member_int(&w, "lateAnswers", (int64_t)gateway->late_answers);
   write_whole(&w, gateway);
   hf_json_write_key(&w, "servers");

@@ -7,7 +7,7 @@
 #include "gateway/stage/intent.h"
 #include "mcp/compose.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 enum { TASK_TEXT_MAX = 64 << 20, REASON_NODES_MAX = 1024, ENDED_GRACE_MS = 60 * 1000, NOTICE_PAUSE_MS = 1000 };
 
@@ -34,6 +34,10 @@ void hf_tasks_free(struct hf_tasks *tasks) {
     hf_task_free(HF_CONTAINER_OF(tasks->ended.next, struct hf_task, link));
   hf_map_deinit(&tasks->by_id);
   hf_free(tasks);
+}
+
+size_t hf_tasks_running(const struct hf_tasks *tasks) {
+  return tasks->running_count;
 }
 
 static struct hf_task *of_link(struct hf_list *link) {
@@ -479,6 +483,8 @@ void hf_task_joined(struct hf_exchange *exchange) {
   if (!task || task->exchange)
     return;
   task->exchange = exchange;
+  if (task->resuming) /* it is the same call, to which its intent belongs */
+    exchange->number = strtoull(task->call + 2, NULL, 16);
   (void)hf_outcome_call_id(exchange, task->call);
 }
 

@@ -38,6 +38,9 @@ void hf_tasks_free(struct hf_tasks *tasks);
 /* Goes on with what earlier gateways left. Once, when there is a store. */
 void hf_tasks_take_over(struct hf_gateway *gateway);
 
+/* How many have not ended. */
+size_t hf_tasks_running(const struct hf_tasks *tasks);
+
 /* Does the client that made this request take a task for an answer? */
 bool hf_task_is_taken(const struct hf_exchange *exchange);
 

@@ -149,6 +149,7 @@ void hf_task_resumed(struct hf_exchange *exchange) {
     exchange->target = &exchange->targets[0];
   }
   exchange->hints.stay = true;
+  exchange->intended = true;
 }
 
 static void on_left(void *ctx, const struct hf_stored_task *row) {
