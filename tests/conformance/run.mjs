@@ -1,8 +1,11 @@
 // Runs the official conformance suite through the gateway and compares with the recorded baseline.
-//   node run.mjs [--direct] [--record] [--verbose]
-// --direct leaves the gateway out (the ceiling of fixture and client), --record writes the baseline.
+//   node run.mjs [--direct] [--record] [--verbose] [--only=LEG]
+// --direct leaves the gateway out (the ceiling of fixture and client), --record writes the baseline, --only runs the legs
+// whose names begin so.
 // Prints one TAP line per required scenario, then `passed/required` for each revision and leg. What the product does not
-// do yet is not run, and counted apart.
+// do yet, or the suite does not check yet, is counted apart. The scenarios of the tasks extension, which the suite runs for
+// information, are required here, twice: with tasks that a server makes, and with those that the gateway makes of a
+// server's calls that has none.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,10 +18,41 @@ const baselineFile = path.join(here, 'baseline.json');
 const direct = process.argv.includes('--direct');
 const record = process.argv.includes('--record');
 const verbose = process.argv.includes('--verbose');
+const only = process.argv.find((arg) => arg.startsWith('--only='))?.slice('--only='.length) ?? '';
 const revisions = ['2025-11-25', '2026-07-28'];
 
 // Authorization as a client is not there yet.
 const later = /^auth\//;
+
+// Who makes the tasks → what is left out, and what the gateway is told of the server. A client without tasks gets what a
+// server makes of a call as if there were none, so a server's refusal to do without is only seen where the gateway must
+// not take tasks from it either.
+const makers = {
+  server: {
+    settings: (url) => ({
+      mcpServers: { tasks: { url }, untold: { url } },
+      tools: { untold__failing_job: { tasks: 'never' } },
+    }),
+    endpoint: (scenario) => (scenario === 'tasks-required-task-error' ? 'untold' : 'tasks'),
+  },
+  gateway: {
+    plain: true,
+    without: /^tasks-required-task-error$/,
+    settings: (url) => ({
+      mcpServers: { tasks: { url } },
+      tools: {
+        ...Object.fromEntries(
+          ['slow_compute', 'failing_job', 'protocol_error_job', 'confirm_delete', 'multi_input'].map((tool) => [
+            `tasks__${tool}`,
+            { tasks: 'always' },
+          ]),
+        ),
+        tasks__test_tool_with_task: { tasks: 'auto', taskAfter: '50ms' },
+      },
+    }),
+    endpoint: () => 'tasks',
+  },
+};
 
 const cleanups = [];
 const defer = (action) => cleanups.push(action);
@@ -36,6 +70,13 @@ function required(leg, revision) {
   return names;
 }
 
+// The scenarios of the tasks extension, which the requirements list as not scored.
+function taskScenarios(maker) {
+  const file = path.join(modules, '@modelcontextprotocol/conformance/requirements/2026-07-28.yaml');
+  const names = [...fs.readFileSync(file, 'utf8').matchAll(/scenario: (tasks-[\w-]+)/g)].map(([, name]) => name);
+  return names.filter((name) => !makers[maker].without?.test(name));
+}
+
 async function run(args, env = {}) {
   const child = spawn(node, [suite, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,7 +89,8 @@ async function run(args, env = {}) {
   return out.text;
 }
 
-// Which scenarios passed, from the checks that the suite saved: no failure among them, and at least one success.
+// Which scenarios passed, from the checks that the suite saved: no failure among them, and at least one success. Where all
+// are skipped, there is nothing to pass.
 function verdicts(dir) {
   const passed = new Map();
   for (const entry of fs.readdirSync(dir, { recursive: true })) {
@@ -57,13 +99,13 @@ function verdicts(dir) {
     const name = path.dirname(entry).replace(/^(server|client)-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
     const failures = checks.filter((check) => check.status === 'FAILURE');
     const good = failures.length === 0 && checks.some((check) => check.status === 'SUCCESS');
-    passed.set(name, { good, failures });
+    passed.set(name, { good, failures, unchecked: checks.every((check) => check.status === 'SKIPPED') });
   }
   return passed;
 }
 
-async function startFixture() {
-  const child = spawn(node, [path.join(here, 'fixture.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] });
+async function startFixture(file = 'fixture.mjs', ...args) {
+  const child = spawn(node, [path.join(here, file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   defer(async () => {
     child.kill();
     await ended(child);
@@ -107,16 +149,30 @@ async function runLeg(leg, revision, urls) {
   return all;
 }
 
+async function runTasks(maker) {
+  const { plain, settings, endpoint } = makers[maker];
+  const fixture = await startFixture('tasks.mjs', ...(plain && !direct ? ['--plain'] : []));
+  const gateway = direct ? null : await serve(settings(fixture), { defer });
+  const all = new Map();
+  for (const scenario of taskScenarios(maker)) {
+    const own = path.join(scratch(defer), scenario);
+    const url = gateway ? gateway.url(endpoint(scenario)).href : fixture;
+    await run(['server', '--url', url, '--scenario', scenario, '--spec-version', '2026-07-28', '--force', '-o', own]);
+    for (const [, verdict] of fs.existsSync(own) ? verdicts(own) : []) all.set(scenario, verdict);
+  }
+  return all;
+}
+
 let count = 0;
 let fallen = 0;
 
-function reportScenario(leg, revision, name, verdict, baseline) {
-  const isLater = later.test(name);
+function reportScenario(key, name, verdict, baseline) {
+  const apart = later.test(name) ? 'later' : verdict?.unchecked ? 'the suite does not check it yet' : undefined;
   const good = verdict?.good ?? false;
-  const expected = baseline?.includes(name) ?? !isLater;
-  const directive = !good && !expected ? ` # SKIP ${isLater ? 'later' : 'not in the baseline'}` : '';
+  const expected = !apart && (baseline?.includes(name) ?? true);
+  const directive = !good && !expected ? ` # SKIP ${apart ?? 'not in the baseline'}` : '';
   count++;
-  console.log(`${good || directive ? 'ok' : 'not ok'} ${count} - conformance ${leg} ${revision} ${name}${directive}`);
+  console.log(`${good || directive ? 'ok' : 'not ok'} ${count} - conformance ${key} ${name}${directive}`);
   if (!good && !directive) {
     fallen++;
     for (const failure of verdict?.failures ?? []) console.log(`#   ${failure.id}: ${failure.errorMessage ?? ''}`);
@@ -129,23 +185,33 @@ const recorded = {};
 const summary = [];
 try {
   const urls = await serverUrls();
-  for (const leg of ['server', 'client']) {
-    for (const revision of revisions) {
-      const key = `${leg} ${revision}`;
-      const results = await runLeg(leg, revision, urls);
-      const names = required(leg, revision);
-      recorded[key] = names.filter((name) =>
-        reportScenario(leg, revision, name, results.get(name), direct || record ? undefined : baselines[key]),
-      );
-      const apart = names.filter((name) => later.test(name)).length;
-      const note = apart > 0 ? ` (and ${apart} with authorization: later)` : '';
-      summary.push(`# ${key}: ${recorded[key].length}/${names.length - apart}${note}`);
-    }
+  const legs = ['server', 'client'].flatMap((leg) =>
+    revisions.map((revision) => ({
+      key: `${leg} ${revision}`,
+      names: required(leg, revision),
+      results: () => runLeg(leg, revision, urls),
+    })),
+  );
+  for (const maker of Object.keys(makers))
+    legs.push({ key: `tasks of the ${maker}`, names: taskScenarios(maker), results: () => runTasks(maker) });
+  for (const { key, names, results } of legs.filter((leg) => leg.key.startsWith(only))) {
+    const verdictOf = await results();
+    recorded[key] = names.filter((name) =>
+      reportScenario(key, name, verdictOf.get(name), direct || record ? undefined : baselines[key]),
+    );
+    const unchecked = names.filter((name) => verdictOf.get(name)?.unchecked).length;
+    const authorization = names.filter((name) => later.test(name)).length;
+    const notes = [
+      ...(authorization > 0 ? [`${authorization} with authorization: later`] : []),
+      ...(unchecked > 0 ? [`${unchecked} that the suite skips`] : []),
+    ];
+    const note = notes.length > 0 ? ` (and ${notes.join(', ')})` : '';
+    summary.push(`# ${key}: ${recorded[key].length}/${names.length - authorization - unchecked}${note}`);
   }
 } finally {
   for (const action of cleanups.reverse()) await action();
 }
 console.log(summary.join('\n'));
 console.log(`1..${count}`);
-if (record) fs.writeFileSync(baselineFile, `${JSON.stringify(recorded, null, 2)}\n`);
+if (record) fs.writeFileSync(baselineFile, `${JSON.stringify({ ...baselines, ...recorded }, null, 2)}\n`);
 process.exitCode = fallen > 0 && !record ? 1 : 0;
