@@ -73,9 +73,9 @@ static void begin_end(struct hf_app *app, const char *why) {
   hf_log_event(app->log, HF_LOG_INFO, "draining", HF_LOG_STR("reason", hf_str_from(why)),
                HF_LOG_INT("calls", (int64_t)app->gateway->calls));
   app->draining = app->http ? 2 : 1;
+  hf_gateway_drain(app->gateway, on_drained, app); /* first: it ends what listens with an answer */
   if (app->http)
     hf_front_http_drain(app->http, on_drained, app);
-  hf_gateway_drain(app->gateway, on_drained, app);
 }
 
 /* The first error is what a person needs to begin; `holdfast check` tells all. */

@@ -232,6 +232,10 @@ static const struct hf_option options[] = {
      .help =
          "what becomes of a result that does not fit the tool's outputSchema: it is a failure of the tool, it passes "
          "and is logged, or nobody looks"},
+    {SERVER(fit.complete), .path = "completeSchemas", .type = HF_OPTION_FLAG, .value = SAME("false"),
+     .help = "whether tools are listed with what some models' APIs insist on where their inputSchema lacks it: "
+             "`properties` of objects, `items` of arrays, `type` of values; arguments are held against the schema as it "
+             "is"},
     {SERVER(fit.repair), .path = "repair.arguments", .type = HF_OPTION_CHOICE, .value = SAME("safe"),
      .choices = "safe|off", .alone = true,
      .help = "whether arguments that do not fit, and can be read in exactly one way that does, are repaired; also "
@@ -351,6 +355,8 @@ static const struct hf_option options[] = {
      .choices = "enforce|warn|off", .help = "replaces that of the server; of a route: against its own inputSchema"},
     {ANSWER(fit.results), .path = "results", .type = HF_OPTION_CHOICE, .value = SAME("enforce"),
      .choices = "enforce|warn|off", .help = "replaces that of the server"},
+    {ANSWER(fit.complete), .path = "completeSchemas", .type = HF_OPTION_FLAG, .value = SAME("false"),
+     .help = "replaces that of the server; of a route: of its own inputSchema"},
     {ANSWER(fit.repair), .path = "repair.arguments", .type = HF_OPTION_CHOICE, .value = SAME("safe"),
      .choices = "safe|off", .alone = true,
      .help = "replaces that of the server; where a call cannot be repeated, values stay as they are and only wrappers, "

@@ -150,6 +150,12 @@ void hf_live_done(struct hf_live *live, const struct hf_evidence *evidence, cons
   hf_pipeline_event(exchange, &event); /* the exchange may be gone now, but not if it goes on */
 }
 
+static void finish(struct hf_live *live, const struct hf_evidence *evidence, const struct hf_message *response) {
+  if (response)
+    hf_round_over(live->exchange, response);
+  hf_live_done(live, evidence, response);
+}
+
 static void on_done(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_live *live = ctx;
   if (response && hf_round_is_wanted(live->exchange, response)) {
@@ -159,7 +165,7 @@ static void on_done(void *ctx, const struct hf_evidence *evidence, const struct 
     if (goes_on(live))
       hf_follow_begin(live, response);
   } else {
-    hf_live_done(live, evidence, response);
+    finish(live, evidence, response);
   }
 }
 

@@ -257,7 +257,7 @@ static void await_subscription(struct hf_exchange *exchange) {
   if (state == HF_TOPIC_HELD || exchange->wait_over) {
     hf_exchange_go_on(exchange);
     answer_empty(exchange);
-  } else if (instance->phase == HF_UPSTREAM_READY && instance->era != HF_ERA_MODERN && state != HF_TOPIC_ASKED) {
+  } else if (instance->phase == HF_UPSTREAM_READY && instance->era != HF_ERA_MODERN && state == HF_TOPIC_NEW) {
     hf_exchange_go_on(exchange);
     hf_subscription_asked(exchange);
     hf_pipeline_start(exchange);
@@ -278,10 +278,12 @@ static void subscribe(struct hf_exchange *exchange) {
                                .uri = aliased ? target->uri : exchange->request.uri,
                                .shown = aliased ? exchange->request.uri : (struct hf_str){NULL, 0}};
   if (exchange->request.method == HF_METHOD_RESOURCES_SUBSCRIBE) {
-    if (hf_subscription_add(exchange->client, &wish) < 0)
+    if (hf_subscription_add(exchange->client, &wish) < 0) {
       refuse_subscription(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("too many subscriptions"));
-    else
-      await_subscription(exchange);
+      return;
+    }
+    hf_subscription_forgive(wish.instance, wish.uri);
+    await_subscription(exchange);
   } else if (hf_subscription_remove(exchange->client, exchange->request.uri) &&
              target->instance->era != HF_ERA_MODERN) {
     hf_pipeline_start(exchange);

@@ -47,6 +47,7 @@ struct hf_fit_settings {
   enum hf_check_mode validate; /* arguments, before anything is sent */
   enum hf_check_mode results;  /* structured content, against outputSchema */
   enum hf_repair_mode repair;  /* of arguments that do not fit (schema/repair.h) */
+  bool complete;               /* show inputSchemas with what is missing in them (schema/fill.h) */
   bool repair_names;           /* of a tool that there is not, but nearly: only to one that only reads */
 };
 

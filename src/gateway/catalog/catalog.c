@@ -59,13 +59,13 @@ static bool is_hidden(const struct hf_instance *instance, enum hf_list_kind kind
   return tool && tool->hidden;
 }
 
-/* Appends the item's own bytes with another name or URI in them. */
-static int write_shown(const struct hf_item *item, struct hf_str shown, struct hf_buf *text) {
-  const size_t head = (size_t)(item->raw_key.ptr - item->raw.ptr), tail = head + item->raw_key.len;
-  int r = hf_buf_append(text, item->raw.ptr, head);
+/* Appends an item with another name or URI in it. */
+static int write_shown(struct hf_str raw, struct hf_str raw_key, struct hf_str shown, struct hf_buf *text) {
+  const size_t head = (size_t)(raw_key.ptr - raw.ptr), tail = head + raw_key.len;
+  int r = hf_buf_append(text, raw.ptr, head);
   if (r == 0)
     r = hf_json_escape(text, shown);
-  return r == 0 ? hf_buf_append(text, item->raw.ptr + tail, item->raw.len - tail) : r;
+  return r == 0 ? hf_buf_append(text, raw.ptr + tail, raw.len - tail) : r;
 }
 
 /* Its URI leads to an earlier server. */
@@ -75,7 +75,7 @@ static int write_aliased(const struct hf_instance *instance, const struct hf_ite
   hf_buf_init(&text, CATALOG_BYTES_MAX);
   int r = hf_alias_write(&alias, instance->settings->name, item->key);
   if (r == 0)
-    r = write_shown(item, hf_buf_str(&alias), &text);
+    r = write_shown(item->raw, item->raw_key, hf_buf_str(&alias), &text);
   if (r == 0)
     hf_json_write_raw(w, hf_buf_str(&text));
   hf_buf_deinit(&text);
@@ -91,10 +91,22 @@ static void write_raw(const struct hf_client *client, const struct hf_instance *
     hf_json_write_raw(w, raw);
 }
 
-static int write_item(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
-                      const struct hf_item *item, struct hf_json_writer *w) {
+static bool is_completed(const struct hf_instance *instance, enum hf_list_kind kind, struct hf_str key) {
+  if (kind != HF_LIST_TOOLS)
+    return false;
+  const struct hf_tool_settings *tool = hf_settings_tool(instance->config, instance->settings->name, key);
+  return tool ? tool->fit.complete : instance->settings->fit.complete;
+}
+
+static int write_item(struct hf_client *client, struct hf_instance *instance, struct hf_listing *listing,
+                      struct hf_item *item, struct hf_json_writer *w) {
+  const enum hf_list_kind kind = listing->kind;
+  const bool completed = is_completed(instance, kind, item->key);
+  if (completed)
+    hf_listing_fill(listing, item);
+  const struct hf_str raw = completed ? item->filled : item->raw;
   if (client->server || !is_named(kind)) {
-    write_raw(client, instance, kind, item, item->raw, w);
+    write_raw(client, instance, kind, item, raw, w);
     return 0;
   }
   struct hf_name *name;
@@ -102,7 +114,7 @@ static int write_item(struct hf_client *client, struct hf_instance *instance, en
   hf_buf_init(&text, CATALOG_BYTES_MAX);
   int r = hf_names_add(names_of(client->gateway, kind), instance->settings->name, item->key, &name);
   if (r == 0)
-    r = write_shown(item, name->exposed, &text);
+    r = write_shown(raw, completed ? item->filled_key : item->raw_key, name->exposed, &text);
   if (r == 0)
     write_raw(client, instance, kind, item, hf_buf_str(&text), w);
   hf_buf_deinit(&text);
@@ -110,9 +122,8 @@ static int write_item(struct hf_client *client, struct hf_instance *instance, en
 }
 
 /* The instance's own list, or that of the first of its standbys which has one: they are endpoints of one server. */
-static const struct hf_listing *best_listing(struct hf_client *client, const struct hf_instance *instance,
-                                             enum hf_list_kind kind) {
-  const struct hf_instance *at = instance;
+static struct hf_listing *best_listing(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind) {
+  struct hf_instance *at = instance;
   for (int i = 0; at && i < HF_CALL_TARGETS_MAX && kind == HF_LIST_TOOLS; i++) {
     if (at->lists[kind].state == HF_LISTING_KNOWN)
       return &at->lists[kind];
@@ -125,15 +136,15 @@ static const struct hf_listing *best_listing(struct hf_client *client, const str
 
 static void write_instance(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
                            struct hf_map *seen, struct hf_json_writer *w) {
-  const struct hf_listing *listing = best_listing(client, instance, kind);
+  struct hf_listing *listing = best_listing(client, instance, kind);
   if (listing->state != HF_LISTING_KNOWN)
     return;
   for (size_t i = 0; i < listing->items.count; i++) {
-    const struct hf_item *item = &listing->items.item[i];
+    struct hf_item *item = &listing->items.item[i];
     if (is_hidden(instance, kind, item->key))
       continue;
     const bool taken = !is_named(kind) && (hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0);
-    int r = taken ? write_aliased(instance, item, w) : write_item(client, instance, kind, item, w);
+    int r = taken ? write_aliased(instance, item, w) : write_item(client, instance, listing, item, w);
     if (r < 0)
       hf_log_event(client->gateway->loop->log, HF_LOG_WARN, "item left out of the list",
                    HF_LOG_STR("server", instance->settings->name), HF_LOG_STR("name", item->key));

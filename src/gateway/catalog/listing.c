@@ -5,10 +5,11 @@
 #include "gateway/gateway.h"
 #include "gateway/instance.h"
 #include "gateway/own_request.h"
+#include "schema/fill.h"
 
 #include <stdint.h>
 
-enum { LIST_NODES_MAX = 1 << 20, LIST_DEPTH = 3, DOUBLINGS_MAX = 9 };
+enum { LIST_NODES_MAX = 1 << 20, LIST_DEPTH = 3, DOUBLINGS_MAX = 9, FILLED_MAX = 4 << 20 };
 
 /* A server that answers a page slower than this is not waited for any longer; what is known stays. */
 #define LIST_PAGE_TIMEOUT HF_SECONDS(30)
@@ -89,6 +90,37 @@ const struct hf_schema *hf_listing_schema(const struct hf_listing *listing, cons
                  HF_LOG_STR("schema", side == HF_SCHEMA_INPUT ? HF_STR("inputSchema") : HF_STR("outputSchema")),
                  HF_LOG_STR("reason", hf_str_from(why.text)));
   return schema;
+}
+
+/* `raw` with the value `old`, which is part of it or absent, replaced by `schema`. */
+static int put_schema(const struct hf_item *item, struct hf_str schema, struct hf_buf *out) {
+  const struct hf_str raw = item->raw, old = item->schema;
+  const size_t at = old.ptr ? (size_t)(old.ptr - raw.ptr) : raw.len - 1;
+  int r = hf_buf_append(out, raw.ptr, at);
+  if (r == 0 && !old.ptr)
+    r = hf_buf_append_str(out, HF_STR(",\"inputSchema\":"));
+  if (r == 0)
+    r = hf_buf_append_str(out, schema);
+  return r == 0 ? hf_buf_append(out, raw.ptr + at + old.len, raw.len - at - old.len) : r;
+}
+
+void hf_listing_fill(struct hf_listing *listing, struct hf_item *item) {
+  if (item->filled.ptr)
+    return;
+  struct hf_buf schema, text;
+  hf_buf_init(&schema, FILLED_MAX);
+  hf_buf_init(&text, FILLED_MAX);
+  int r = hf_schema_fill(item->schema, &schema);
+  if (r == 0)
+    r = put_schema(item, hf_buf_str(&schema), &text);
+  const struct hf_str made = r == 0 ? hf_arena_copy(&listing->items.arena, hf_buf_str(&text)) : item->raw;
+  item->filled = made.ptr ? made : item->raw;
+  const size_t key = (size_t)(item->raw_key.ptr - item->raw.ptr);
+  const bool behind = item->schema.ptr && item->schema.ptr < item->raw_key.ptr;
+  const size_t shift = behind ? item->filled.len - item->raw.len : 0;
+  item->filled_key = (struct hf_str){item->filled.ptr + key + shift, item->raw_key.len};
+  hf_buf_deinit(&schema);
+  hf_buf_deinit(&text);
 }
 
 static bool hint(const struct hf_json_doc *doc, uint32_t annotations, struct hf_str name, bool otherwise) {

@@ -38,6 +38,8 @@ struct hf_item {
   enum hf_task_support task_support; /* of a tool */
   struct hf_str schema;              /* of a tool: raw inputSchema and outputSchema within `raw`, or absent */
   struct hf_str output_schema;
+  struct hf_str filled;            /* of a tool, once it was asked for: `raw` with its inputSchema completed */
+  struct hf_str filled_key;        /* within that: the value of the key */
   struct hf_compiled *compiled;    /* of a tool: both, by enum hf_schema_side */
   struct hf_param_headers headers; /* of a tool: arguments that travel as headers too */
 };
@@ -102,6 +104,10 @@ void hf_listing_set_absent(struct hf_listing *listing);
 
 /* NULL if it is not in the list. */
 const struct hf_item *hf_listing_find(const struct hf_listing *listing, struct hf_str key);
+
+/* Completes the inputSchema of a tool of the list (schema/fill.h), once; where that cannot be done, `filled` is `raw`.
+ */
+void hf_listing_fill(struct hf_listing *listing, struct hf_item *item);
 
 /* The schema of a tool of the list, compiled; NULL if it has none, or none that can be used, which is logged once. Good
  * as long as the item is. */

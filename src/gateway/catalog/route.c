@@ -6,6 +6,7 @@
 #include "gateway/gateway.h"
 #include "gateway/task/task.h"
 #include "policy/fallback.h"
+#include "schema/fill.h"
 #include "json/template.h"
 #include "json/value.h"
 
@@ -233,6 +234,14 @@ static void write_task_support(const struct hf_client *client, const struct hf_r
   hf_json_write_object_end(w);
 }
 
+static void write_input_schema(const struct hf_route_settings *route, struct hf_str schema, struct hf_json_writer *w) {
+  struct hf_buf filled;
+  hf_buf_init(&filled, 2 * SCHEMA_BYTES_MAX);
+  const bool good = route->tool.fit.complete && hf_schema_fill(schema, &filled) == 0;
+  hf_json_write_member_raw(w, "inputSchema", good ? hf_buf_str(&filled) : schema);
+  hf_buf_deinit(&filled);
+}
+
 void hf_route_list(struct hf_client *client, struct hf_json_writer *w) {
   const struct hf_settings *settings = client->gateway->settings;
   for (size_t i = 0; !client->server && i < settings->route_count; i++) {
@@ -245,7 +254,7 @@ void hf_route_list(struct hf_client *client, struct hf_json_writer *w) {
       hf_json_write_member_str(w, "name", route->name);
       if (route->description.ptr)
         hf_json_write_member_str(w, "description", route->description);
-      hf_json_write_member_raw(w, "inputSchema", hf_buf_str(&schema));
+      write_input_schema(route, hf_buf_str(&schema), w);
       if (route->output_schema.ptr)
         hf_json_write_member_raw(w, "outputSchema", route->output_schema);
       write_task_support(client, route, w);

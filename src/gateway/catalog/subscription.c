@@ -309,6 +309,8 @@ static bool has_own(const struct subscription *subscription, const struct topic 
 
 static void tell_of(const struct topic *topic, const struct topic *exact, const struct hf_message *message) {
   struct hf_list *it, *tmp;
+  if (topic->state == HF_TOPIC_REFUSED)
+    return; /* nobody was promised anything */
   HF_LIST_FOREACH (it, tmp, &topic->listeners)
     if (topic == exact || !has_own(of_topic(it), exact))
       send(of_topic(it), message);
@@ -401,6 +403,12 @@ static void ask(struct topic *topic) {
     topic->state = HF_TOPIC_REFUSED;
   else
     hf_feed_change(&instance->feed);
+}
+
+void hf_subscription_forgive(struct hf_instance *instance, struct hf_str uri) {
+  struct topic *topic = topic_of(instance, uri);
+  if (topic && topic->state == HF_TOPIC_REFUSED)
+    topic->state = HF_TOPIC_NEW;
 }
 
 void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri) {

@@ -48,6 +48,9 @@ void hf_subscription_forget_request(struct hf_exchange *exchange);
 
 enum hf_topic_state hf_subscription_state(const struct hf_instance *instance, struct hf_str uri);
 
+/* What was refused before may be asked for again. */
+void hf_subscription_forgive(struct hf_instance *instance, struct hf_str uri);
+
 /* Sees to it that the server is asked for what is not asked for yet. */
 void hf_subscription_ask(struct hf_instance *instance, struct hf_str uri);
 

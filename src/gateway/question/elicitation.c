@@ -126,7 +126,7 @@ void hf_elicitation_complete(struct hf_instance *instance, const struct hf_messa
   hf_arena_deinit(&arena);
 }
 
-void hf_elicitation_tell(struct hf_client *client, struct hf_str id) {
+void hf_elicitation_tell(struct hf_exchange *exchange, struct hf_str id) {
   struct hf_buf params, text;
   struct hf_pieces pieces;
   struct hf_json_writer w;
@@ -140,7 +140,7 @@ void hf_elicitation_tell(struct hf_client *client, struct hf_str id) {
   if (hf_json_write_finish(&w) == 0 &&
       hf_compose_notification(&text, hf_method_info(HF_METHOD_ELICIT_COMPLETE)->name, hf_buf_str(&params)) == 0 &&
       hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0)
-    hf_client_notify(client, &pieces);
+    hf_exchange_message(exchange, &pieces);
   hf_pieces_deinit(&pieces);
   hf_buf_deinit(&text);
   hf_buf_deinit(&params);

@@ -17,8 +17,8 @@ void hf_elicitation_note_error(struct hf_instance *instance, struct hf_client *c
 /* The server's notifications/elicitation/complete. Borrows `message`. */
 void hf_elicitation_complete(struct hf_instance *instance, const struct hf_message *message);
 
-/* Says of a page with an id of the gateway's own that it is done with. */
-void hf_elicitation_tell(struct hf_client *client, struct hf_str id);
+/* Says of a page with an id of the gateway's own, on the stream of its call, that it is done with. */
+void hf_elicitation_tell(struct hf_exchange *exchange, struct hf_str id);
 
 void hf_elicitation_forget_client(struct hf_client *client);
 void hf_elicitation_forget_instance(struct hf_instance *instance);

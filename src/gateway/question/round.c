@@ -3,6 +3,7 @@
 #include "gateway/live.h"
 #include "gateway/observe/trace.h"
 #include "gateway/pipeline.h"
+#include "gateway/question/elicitation.h"
 #include "gateway/question/input_required.h"
 #include "gateway/question/question.h"
 #include "mcp/rewrite.h"
@@ -14,6 +15,8 @@ enum { ROUND_NODES_MAX = 1 << 16 };
 struct part {
   struct hf_str key;    /* raw */
   struct hf_str answer; /* raw, or absent */
+  struct hf_str page;   /* its id, if it is to be opened; else absent */
+  bool accepted;        /* the person agreed to open it */
 };
 
 /* The newest one of a call. In its arena, as what it points to. */
@@ -62,6 +65,21 @@ static void all_answered(struct hf_round *round) {
     hf_live_again(live);
 }
 
+static bool is_accepted(struct hf_str answer) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  options.max_nodes = ROUND_NODES_MAX;
+  struct hf_json_scan scan;
+  uint32_t action;
+  hf_json_scan_init(&scan, &options);
+  bool accepted = hf_json_scan_feed(&scan, answer.ptr, answer.len, true) == 0;
+  const struct hf_json_doc doc = hf_json_doc(answer.ptr, &scan);
+  accepted = accepted && hf_json_member(&doc, 0, HF_STR("action"), &action) == 0 &&
+             hf_str_equal(hf_json_span(&doc, action), HF_STR("\"accept\""));
+  hf_json_scan_deinit(&scan);
+  return accepted;
+}
+
 /* What other questions of the round are still open dies with the attempt. */
 static void on_answer(struct hf_exchange *exchange, const struct hf_message *response, unsigned tag) {
   struct hf_round *round = exchange->round;
@@ -75,6 +93,7 @@ static void on_answer(struct hf_exchange *exchange, const struct hf_message *res
     return;
   }
   struct part *part = &round->parts[tag];
+  part->accepted = is_accepted(hf_message_raw(response, HF_FIELD_RESULT));
   part->answer = hf_arena_copy(&exchange->arena, hf_message_raw(response, HF_FIELD_RESULT));
   if (!part->answer.ptr) {
     give_up(exchange, live->attempt, "its answer is too large");
@@ -90,6 +109,24 @@ static struct hf_round *round_of(struct hf_exchange *exchange) {
   return exchange->round;
 }
 
+/* A page that the client is asked to open, by its id. */
+static void note_page(struct hf_exchange *exchange, struct part *part, struct hf_str params) {
+  struct hf_json_options options = HF_JSON_OPTIONS_INIT;
+  options.tree_depth = 1;
+  options.max_nodes = ROUND_NODES_MAX;
+  struct hf_json_scan scan;
+  uint32_t node;
+  hf_json_scan_init(&scan, &options);
+  if (params.ptr && hf_json_scan_feed(&scan, params.ptr, params.len, true) == 0) {
+    const struct hf_json_doc doc = hf_json_doc(params.ptr, &scan);
+    struct hf_str id;
+    if (hf_json_member(&doc, 0, HF_STR("elicitationId"), &node) == 0 &&
+        hf_json_string(&doc, node, &exchange->arena, &id) == 0)
+      part->page = hf_arena_copy(&exchange->arena, id);
+  }
+  hf_json_scan_deinit(&scan);
+}
+
 const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, uint32_t request,
                          hf_question_fn *answered, unsigned tag) {
   struct hf_exchange *exchange = live->exchange;
@@ -98,6 +135,8 @@ const char *hf_round_ask(struct hf_live *live, const struct hf_json_doc *doc, ui
   hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
   int r = hf_input_request_read(exchange, doc, request, &question.method, &text);
   question.params = text.len ? hf_buf_str(&text) : (struct hf_str){NULL, 0};
+  if (r == 0 && answered == on_answer)
+    note_page(exchange, &exchange->round->parts[tag], question.params);
   if (r == 0)
     r = hf_question_ask_own(exchange, &question);
   hf_buf_deinit(&text);
@@ -226,6 +265,18 @@ void hf_round_put(const struct hf_exchange *exchange, const struct hf_live *live
   else
     rewrite->error = HF_ERR_NOMEM;
   hf_buf_deinit(&answers);
+}
+
+void hf_round_over(struct hf_exchange *exchange, const struct hf_message *response) {
+  struct hf_round *round = exchange->round;
+  if (!round || response->kind != HF_MESSAGE_RESULT)
+    return;
+  for (size_t i = 0; i < round->count; i++) {
+    const struct part *part = &round->parts[i];
+    if (part->page.ptr && part->accepted)
+      hf_elicitation_tell(exchange, part->page);
+  }
+  round->count = 0;
 }
 
 void hf_round_end(const struct hf_live *live) {

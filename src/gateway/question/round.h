@@ -38,4 +38,7 @@ void hf_round_end(const struct hf_live *live);
 /* Does this attempt wait for answers? */
 bool hf_round_waits(const struct hf_live *live);
 
+/* The server has answered for good: what it had asked its client to open is done with, and the client is told so. */
+void hf_round_over(struct hf_exchange *exchange, const struct hf_message *response);
+
 #endif
