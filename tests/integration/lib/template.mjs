@@ -62,7 +62,8 @@ function compare(template, value, vars, path) {
     return compareHole(template.$hole, value, vars, at);
   if (value === undefined) return `${at} is missing`;
   if (typeof template === 'string' && template.startsWith('~')) {
-    const good = typeof value === 'string' && new RegExp(fillText(template.slice(1), vars), 's').test(value);
+    const plain = typeof value === 'string' || typeof value === 'number';
+    const good = plain && new RegExp(fillText(template.slice(1), vars), 's').test(value);
     return good ? null : `${at} is ${JSON.stringify(value)}, not like ${template}`;
   }
   if (Array.isArray(template)) return compareArrays(template, value, vars, at);

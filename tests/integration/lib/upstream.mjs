@@ -15,13 +15,15 @@ const TOOLS = [
 ];
 
 class Upstream {
-  constructor(name, { manual = [], tools = TOOLS, capabilities = { tools: { listChanged: true } }, era = 'legacy' } = {}) {
+  constructor(name, options = {}) {
+    const { manual = [], tools = TOOLS, capabilities = { tools: { listChanged: true } }, era = 'legacy' } = options;
     this.name = name;
+    this.era = era;
+    this.lists = { tools, resources: options.resources, resourceTemplates: options.templates, prompts: options.prompts };
+    this.lifetime = options.lifetime ?? { ttlMs: 60000, cacheScope: 'private' }; // of what a modern one says
     this.inbox = new Mailbox(`upstream ${name}`);
     this.manual = new Set(manual); // methods that the case answers itself
-    this.tools = tools;
     this.capabilities = capabilities;
-    this.era = era;
     this.counts = {};
     this.ids = new Set(); // of requests seen, to catch an id that comes twice
     this.connections = new Set();
@@ -53,6 +55,27 @@ class Upstream {
     this.ids.delete(`${conn.number} ${JSON.stringify(message.id)}`);
   }
 
+  get tools() {
+    return this.lists.tools;
+  }
+
+  set tools(tools) {
+    this.lists.tools = tools;
+  }
+
+  listed(kind) {
+    const items = this.lists[kind];
+    if (items === undefined) return undefined;
+    const modern = this.era === 'modern' ? { resultType: 'complete', ...this.lifetime } : {};
+    return { result: { [kind]: items, ...modern } };
+  }
+
+  discovered() {
+    if (this.era !== 'modern') return { error: { code: -32601, message: 'Method not found' } };
+    const { capabilities, lifetime } = this;
+    return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities, ...lifetime } };
+  }
+
   // The members of the answer; null for a notification to swallow; undefined if the case has to speak.
   automatic(method, message) {
     switch (method) {
@@ -66,13 +89,15 @@ class Upstream {
           },
         };
       case 'server/discover':
-        if (this.era === 'modern') {
-          const versions = { supportedVersions: ['2026-07-28'], ttlMs: 0, cacheScope: 'private' };
-          return { result: { resultType: 'complete', ...versions, capabilities: this.capabilities } };
-        }
-        return { error: { code: -32601, message: 'Method not found' } };
+        return this.discovered();
       case 'tools/list':
-        return { result: { tools: this.tools } };
+        return this.listed('tools');
+      case 'resources/list':
+        return this.listed('resources');
+      case 'resources/templates/list':
+        return this.listed('resourceTemplates');
+      case 'prompts/list':
+        return this.listed('prompts');
       case 'ping':
         return { result: {} };
       case 'notifications/initialized':

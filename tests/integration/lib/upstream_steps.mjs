@@ -112,6 +112,41 @@ export const upstreamSteps = {
   tools: (upstream, stage, tools) => {
     upstream.tools = stage.fill(tools);
   },
+  // resources LIST, templates LIST, prompts LIST: what it lists from now on
+  resources: (upstream, stage, list) => {
+    upstream.lists.resources = stage.fill(list);
+  },
+  templates: (upstream, stage, list) => {
+    upstream.lists.resourceTemplates = stage.fill(list);
+  },
+  prompts: (upstream, stage, list) => {
+    upstream.lists.prompts = stage.fill(list);
+  },
+  capabilities: (upstream, stage, capabilities) => {
+    upstream.capabilities = stage.fill(capabilities);
+  },
+  lifetime: (upstream, stage, members) => {
+    upstream.lifetime = members;
+  },
+  // acknowledge NAME [FILTER]: opens the stream of a subscriptions/listen and agrees to all, or to this
+  acknowledge: (upstream, stage, name, filter) => {
+    const item = itemOf(stage, name);
+    const { id, params } = item.message;
+    const notifications = filter ?? params.notifications;
+    item.listens = id;
+    if (item.request) upstream.stream(item);
+    upstream.say(item, {
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications, _meta: { 'io.modelcontextprotocol/subscriptionId': id } },
+    });
+  },
+  // tell NAME METHOD [PARAMS]: a notification on that stream
+  tell: (upstream, stage, name, method, params = {}) => {
+    const item = itemOf(stage, name);
+    const _meta = { 'io.modelcontextprotocol/subscriptionId': item.message.id };
+    upstream.say(item, { jsonrpc: '2.0', method, params: { ...stage.fill(params), _meta } });
+  },
   // many COUNT PREFIX LENGTH: that many tools, their names of one length with a number at the end
   many: (upstream, stage, count, prefix, length = 0) => {
     upstream.tools = Array.from({ length: count }, (none, i) => ({
