@@ -41,7 +41,7 @@ void hf_sse_open(struct hf_request *request) {
   if (!session)
     return;
   session->sse = true;
-  struct hf_stream *stream = hf_session_add_stream(session, true, 0, request->settings->limits.write_backlog);
+  struct hf_stream *stream = hf_session_add_stream(session, true, SIZE_MAX, request->settings->limits.write_backlog);
   if (!stream) {
     hf_front_end_session(request->front, session);
     hf_request_refuse(request, 500, HF_RPC_INTERNAL_ERROR, "out of memory");
@@ -124,7 +124,7 @@ void hf_sse_answer(struct hf_request *request, int status, struct hf_pieces *tex
   if (!stream || status == HF_STATUS_CANCELLED) {
     request->front->stats.dropped += !stream;
     hf_pieces_deinit(text);
-  } else if (text->len == 0 || hf_stream_push_answer(stream, text) == HF_ERR_NOMEM) {
+  } else if (text->len == 0 || hf_stream_push_answer(stream, text, request->reply.call) == HF_ERR_NOMEM) {
     hf_pieces_deinit(text);
     cut(stream);
   }
@@ -142,6 +142,8 @@ void hf_sse_drain(struct hf_session *session) {
 }
 
 void hf_sse_over(struct hf_request *request) {
+  for (uint64_t call; (call = hf_stream_take_unwritten(request->stream));)
+    hf_client_unheard(request->front->gateway, call);
   hf_session_drop_stream(request->stream);
   request->stream = NULL;
   if (!request->session->ended)

@@ -10,6 +10,7 @@ struct hf_stream_event {
   uint64_t seq; /* 0: a comment, which is never kept */
   size_t len;   /* as it counts against the limits */
   bool final;
+  uint64_t call; /* whose answer it is, on a stream with many; 0: none's */
   struct hf_pieces body;
   size_t prefix_len;
   char prefix[HF_STREAM_ID_MAX + 32];
@@ -146,11 +147,24 @@ int hf_stream_push(struct hf_stream *stream, struct hf_pieces *text) {
   return add(stream, text, EVENT_MESSAGE);
 }
 
-int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text) {
-  if (!stream->ended)
-    return add(stream, text, EVENT_MESSAGE);
-  hf_pieces_deinit(text);
-  return HF_ERR_CLOSED;
+int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text, uint64_t call) {
+  if (stream->ended) {
+    hf_pieces_deinit(text);
+    return HF_ERR_CLOSED;
+  }
+  int error = add(stream, text, EVENT_MESSAGE);
+  if (!error && !hf_list_empty(&stream->events))
+    event_of(stream->events.prev)->call = call;
+  return error;
+}
+
+uint64_t hf_stream_take_unwritten(struct hf_stream *stream) {
+  uint64_t call = 0;
+  while (call == 0 && stream->next) {
+    call = stream->next->call;
+    stream->next = event_after(stream, stream->next);
+  }
+  return call;
 }
 
 int hf_stream_announce(struct hf_stream *stream, struct hf_pieces *endpoint) {

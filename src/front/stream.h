@@ -56,9 +56,12 @@ void hf_stream_deinit(struct hf_stream *stream);
  * HF_ERR_NOMEM. */
 int hf_stream_push(struct hf_stream *stream, struct hf_pieces *text);
 
-/* Adds an answer among other messages, which is never refused for a slow reader: as many can wait as there are calls.
- * Returns 0, HF_ERR_CLOSED, HF_ERR_NOMEM. */
-int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text);
+/* Adds the answer to a call among other messages, which is never refused for a slow reader: as many can wait as there
+ * are calls. Returns 0, HF_ERR_CLOSED, HF_ERR_NOMEM. */
+int hf_stream_push_answer(struct hf_stream *stream, struct hf_pieces *text, uint64_t call);
+
+/* Of a stream that is over: the next call whose answer was not wholly written; 0 once there is none. */
+uint64_t hf_stream_take_unwritten(struct hf_stream *stream);
 
 /* True if more waits than may: no new calls whose answers would come on this stream. */
 bool hf_stream_is_behind(const struct hf_stream *stream);

@@ -168,6 +168,28 @@ static void front_sse__answers_wait_for_a_slow_reader_and_new_calls_do_not(void 
   fixture_stop(&fx);
 }
 
+/* What did not arrive is an equal call's. */
+static void front_sse__answers_that_were_not_written_are_told_of(void **state) {
+  enum { CALLS = 200 };
+  struct fixture fx;
+  char endpoint[80];
+  (void)state;
+  fixture_start(&fx, sse_settings());
+  int fd = open_stream(&fx, endpoint);
+  static char answer[120000];
+  memset(answer, 'x', sizeof(answer) - 1);
+  for (size_t i = 0; i < CALLS; i++)
+    assert_has(post(&fx, endpoint, LATER), "HTTP/1.1 202");
+  for (size_t i = 1; i <= CALLS; i++) {
+    fx.open[0]->call = i;
+    fixture_finish(&fx, 0, answer);
+  }
+  (void)close(fd);
+  fixture_wait(&fx, &fx.unheard, CALLS);
+  assert_int_equal(fx.clients, 0);
+  fixture_stop(&fx);
+}
+
 static void front_sse__notices_beyond_the_backlog_cut_the_reader_off(void **state) {
   struct fixture fx;
   char endpoint[80];
@@ -225,6 +247,7 @@ int main(void) {
       cmocka_unit_test(front_sse__answers_come_on_the_stream_alone),
       cmocka_unit_test(front_sse__the_session_ends_with_its_stream),
       cmocka_unit_test(front_sse__answers_wait_for_a_slow_reader_and_new_calls_do_not),
+      cmocka_unit_test(front_sse__answers_that_were_not_written_are_told_of),
       cmocka_unit_test(front_sse__notices_beyond_the_backlog_cut_the_reader_off),
       cmocka_unit_test(front_sse__want_of_memory_leaves_nobody_waiting),
   };
