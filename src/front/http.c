@@ -28,13 +28,14 @@ enum {
 #define TICK_MAX HF_SECONDS(1)
 #define TICK_MIN HF_MS(5)
 #define IDLE_CONNECTION HF_SECONDS(75)
+#define BROKEN_SOON HF_SECONDS(1)
 
 static void look_for_hangups(struct hf_front_http *front);
 
 /* Lets libmicrohttpd work until it waits for the network again, but not for ever: others want their turn. */
 static void run_daemon(struct hf_front_http *front) {
-  look_for_hangups(front); /* before what comes on other connections of the same client */
   for (int i = 0; i < PASSES_MAX; i++) {
+    look_for_hangups(front); /* before what comes on other connections of the same client */
     if (!hf_daemons_run(&front->daemons))
       return;
   }
@@ -155,6 +156,8 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **sock
     hf_acceptor_resume(&front->acceptor);
   if (!peer)
     return;
+  if (peer->told && !peer->peer_gone && front->loop->now < peer->deadline - IDLE_CONNECTION + BROKEN_SOON)
+    hf_client_unheard(front->gateway, peer->told); /* libmicrohttpd saw first how it broke */
   (void)epoll_ctl(front->hangup_fd, EPOLL_CTL_DEL, peer->fd, NULL);
   hf_list_remove(&peer->link);
   hf_free(peer);
@@ -213,6 +216,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
   return MHD_YES;
 }
 
+/* Others end with their answer, however it went. */
+static bool is_kept(const struct hf_request *request, struct MHD_Connection *mhd) {
+  const char *value = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONNECTION);
+  return !request->http_1_0 && !request->close && !request->front->draining && (!value || !strcasestr(value, "close"));
+}
+
 /* Also comes for requests that never came whole, and for those that on_request never saw. */
 static void on_completed(void *context, struct MHD_Connection *mhd, void **state,
                          enum MHD_RequestTerminationCode code) {
@@ -221,9 +230,9 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **state
   struct hf_peer *peer = peer_of(mhd);
   *state = NULL;
   uint64_t call = request ? hf_request_answered_call(request) : 0;
-  if (call && code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+  if (call && (code != MHD_REQUEST_TERMINATED_COMPLETED_OK || !peer || peer->peer_gone))
     hf_client_unheard(front->gateway, call);
-  else if (peer)
+  else if (call && is_kept(request, mhd))
     peer->told = call;
   if (peer) {
     peer->request = NULL;
