@@ -176,6 +176,28 @@ static void task__cancel_stops_the_call(void **state) {
   close_world(&bed);
 }
 
+static void task__cancel_is_answered_when_it_is_written_down(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply cancel = {0};
+  char params[128];
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  struct hf_attempt_ref *ref = call(&bed);
+  bed.store.slow = true;
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_as(&bed, &bed.client, &cancel, "tasks/cancel", params, KNOWS);
+  assert_null(cancel.answer);
+  assert_true(ref->aborted);
+  assert_has(get(&bed), "\"status\":\"working\"");
+  assert_lacks(bed.answer.answer, "Cancelled");
+  fake_store_answer(&bed.store);
+  assert_has(cancel.answer, "\"resultType\":\"complete\"");
+  assert_has(get(&bed), "\"status\":\"cancelled\",\"statusMessage\":\"Cancelled by request");
+  reply_deinit(&cancel);
+  close_world(&bed);
+}
+
 static void task__goes_on_when_its_client_leaves(void **state) {
   (void)state;
   struct bed bed;
@@ -976,6 +998,7 @@ int main(void) {
       cmocka_unit_test(task__always_is_answered_by_an_id_and_completes),
       cmocka_unit_test(task__a_client_that_does_not_know_tasks_gets_none),
       cmocka_unit_test(task__cancel_stops_the_call),
+      cmocka_unit_test(task__cancel_is_answered_when_it_is_written_down),
       cmocka_unit_test(task__goes_on_when_its_client_leaves),
       cmocka_unit_test(task__result_and_list_are_not_of_the_extension),
       cmocka_unit_test(task__is_written_down_before_its_client_is_told),

@@ -217,7 +217,9 @@ static void answer_awaiting(struct hf_task *task) {
     struct hf_task_ties *ties = HF_CONTAINER_OF(task->awaiting.next, struct hf_task_ties, awaiting);
     hf_list_remove(&ties->awaiting);
     ties->awaited = NULL;
-    if (ties->exchange->request.method == HF_METHOD_TASKS_CANCEL)
+    if (ties->exchange->request.method == HF_METHOD_TASKS_CANCEL && ties->exchange->era == HF_ERA_MODERN)
+      hf_task_answer_nothing(ties->exchange);
+    else if (ties->exchange->request.method == HF_METHOD_TASKS_CANCEL)
       hf_task_answer_state(ties->exchange, &view);
     else
       hf_task_answer_result(ties->exchange, &view);

@@ -12,10 +12,11 @@ enum { ANSWER_MAX = 130 << 20, TIME_TEXT_MAX = 40, RELATED_MAX = 128, RPC_TASK_C
 
 struct hf_task_view hf_task_view(const struct hf_task *task) {
   const struct hf_message *answer = &task->answer;
+  const bool shown = task->message[0] && (hf_task_has_ended(task) || !task->ending);
   return (struct hf_task_view){
       .id = hf_str_from(task->id),
       .status = task->status,
-      .message = task->message[0] ? hf_str_from(task->message) : (struct hf_str){NULL, 0},
+      .message = shown ? hf_str_from(task->message) : (struct hf_str){NULL, 0},
       .created_ms = task->created_ms,
       .updated_ms = task->updated_ms,
       .ttl_ms = task->expires_ms - task->created_ms,

@@ -31,7 +31,7 @@ static void answer_ended(struct hf_exchange *exchange, const struct hf_task_view
   hf_buf_deinit(&text);
 }
 
-static void answer_nothing(struct hf_exchange *exchange) {
+void hf_task_answer_nothing(struct hf_exchange *exchange) {
   hf_exchange_result(exchange, exchange->era == HF_ERA_MODERN ? HF_STR("{\"resultType\":\"complete\"}") : HF_STR("{}"));
 }
 
@@ -194,7 +194,7 @@ static void found_for_update(struct hf_exchange *exchange, const struct hf_store
   if (row->status < HF_TASK_COMPLETED)
     answer_elsewhere(exchange);
   else
-    answer_nothing(exchange);
+    hf_task_answer_nothing(exchange);
 }
 
 void hf_task_update(struct hf_exchange *exchange) {
@@ -207,7 +207,7 @@ void hf_task_update(struct hf_exchange *exchange) {
     return;
   }
   hf_task_take_answers(task, responses);
-  answer_nothing(exchange);
+  hf_task_answer_nothing(exchange);
 }
 
 /* tasks/cancel */
@@ -217,7 +217,7 @@ static void found_for_cancel(struct hf_exchange *exchange, const struct hf_store
   if (view.status < HF_TASK_COMPLETED)
     answer_elsewhere(exchange);
   else if (exchange->era == HF_ERA_MODERN)
-    answer_nothing(exchange);
+    hf_task_answer_nothing(exchange);
   else
     answer_ended(exchange, &view);
 }
@@ -248,15 +248,13 @@ void hf_task_cancel(struct hf_exchange *exchange) {
   const bool over = task->ending;
   struct hf_task_view view = hf_task_view(task);
   view.status = over ? task->end : task->status;
-  if (exchange->era == HF_ERA_MODERN) {
-    answer_nothing(exchange);
-    if (!over)
-      cancel(task);
-  } else if (over) {
-    answer_ended(exchange, &view);
-  } else {
-    await(exchange, task);
+  if (!over) {
+    await(exchange, task); /* so that whoever asks next sees it */
     cancel(task);
+  } else if (exchange->era == HF_ERA_MODERN) {
+    hf_task_answer_nothing(exchange);
+  } else {
+    answer_ended(exchange, &view);
   }
 }
 

@@ -248,6 +248,9 @@ void hf_task_round_deinit(struct hf_task_round *round);
 
 /* task_methods.c */
 
+/* Answers with an empty result. Ends it. */
+void hf_task_answer_nothing(struct hf_exchange *exchange);
+
 /* The exchange goes: it awaits nothing, and asks nobody. */
 void hf_task_untie(struct hf_exchange *exchange);
 
