@@ -43,7 +43,8 @@ static struct hf_str target_of(struct hf_message *message) {
 static void check_name(const struct hf_head *head, struct hf_message *message, struct hf_objection *objection) {
   struct hf_str wanted = target_of(message);
   struct hf_str header = head->value[HF_HEAD_NAME];
-  if (!wanted.ptr)
+  const bool exists = hf_method_info(message->method)->flags & HF_METHOD_MODERN; /* if not, that is what is wrong */
+  if (!wanted.ptr || !exists)
     return;
   if (!header.ptr) {
     object(objection, 400, HF_RPC_HEADER_MISMATCH, "Mcp-Name header is missing");

@@ -149,6 +149,7 @@ struct hf_exchange {
   bool wants_task;              /* a client of 2025-11-25 has asked for one */
   int64_t task_ttl_ms;          /* that it asked for; 0: it did not say */
   struct hf_follow *follow;     /* of a task at its server; in the arena; NULL: there is none */
+  struct hf_str server_says;    /* the last that is known of how it is, for a task it becomes later; in the arena */
   struct hf_str server_task;    /* the id of one that an earlier gateway was told; in the arena; absent: it is sent */
   unsigned pages;               /* how often its caller opened pages for it; then its state is not for the server */
   struct hf_str unasked;        /* why its client was not asked, or did not answer; in the arena; absent: neither */

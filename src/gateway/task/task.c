@@ -192,9 +192,11 @@ void hf_task_changed(struct hf_task *task) {
 }
 
 void hf_task_says(struct hf_exchange *exchange, struct hf_str message) {
-  struct hf_task *task = exchange->task;
+  struct hf_task *task = exchange->task ? exchange->task : exchange->ties ? exchange->ties->draft : NULL;
   if (task)
     hf_task_note(task, message);
+  else
+    exchange->server_says = hf_arena_copy(&exchange->arena, hf_str_cut(message, HF_TASK_MESSAGE_MAX));
 }
 
 void hf_task_note(struct hf_task *task, struct hf_str message) {

@@ -57,6 +57,8 @@ static struct hf_task *draft_of(struct hf_exchange *exchange) {
     hf_task_free(task);
     return NULL;
   }
+  if (task)
+    hf_task_note(task, exchange->server_says);
   return task;
 }
 

@@ -26,6 +26,9 @@ static const char *support_of(const struct hf_instance *instance, const struct h
     return server_does ? "forbidden" : NULL;
   if (item->task_support == HF_TASK_SUPPORT_REQUIRED || (!server_does && makes_tasks(tool, policy)))
     return "optional";
+  /* A modern server says of no tool whether it makes tasks of its calls; if it has the extension, it may of any. */
+  if (tool->tasks == HF_TASKS_AUTO && instance->capabilities.tasks)
+    return "optional";
   return NULL;
 }
 
