@@ -142,6 +142,7 @@ struct hf_exchange {
   const struct hf_target_tool *response_target;
   struct hf_str result_misfit;  /* what is wrong with it, if it does not fit its outputSchema; in the arena */
   struct hf_message kept;       /* holds it over turns of the loop */
+  unsigned question_count;      /* questions of its call, or of its own, that are open */
   struct hf_round *round;       /* of questions of a modern server; in the arena; NULL: it asked nothing */
   struct hf_held *held;         /* open for a client that is asked; in the arena; NULL: it never was */
   struct hf_task *task;         /* that its answer goes to; NULL: to its client */

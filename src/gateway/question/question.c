@@ -16,7 +16,16 @@
 
 enum { QUESTION_TEXT_MAX = 4096, QUESTION_ID_MAX = 32 };
 
+static void set_exchange(struct hf_question *question, struct hf_exchange *exchange) {
+  if (question->exchange)
+    question->exchange->question_count--;
+  question->exchange = exchange;
+  if (exchange)
+    exchange->question_count++;
+}
+
 static void question_free(struct hf_question *question) {
+  set_exchange(question, NULL);
   hf_list_remove(&question->link);
   hf_instance_unref(question->instance);
   hf_free(question->server_id);
@@ -62,7 +71,7 @@ static struct hf_question *question_new(struct hf_client *client, struct hf_inst
   }
   question->client = client;
   question->instance = instance ? hf_instance_ref(instance) : NULL;
-  question->exchange = live ? live->exchange : NULL;
+  set_exchange(question, live ? live->exchange : NULL);
   question->attempt = live ? live->attempt : 0;
   question->id = hf_gateway_next_id(client->gateway);
   hf_list_push_back(&client->questions, &question->link);
@@ -246,7 +255,7 @@ int hf_question_ask_own(struct hf_exchange *exchange, const struct hf_own_questi
   struct hf_question *question = question_new(client, NULL, what->live, (struct hf_str){NULL, 0});
   if (!question)
     return HF_ERR_NOMEM;
-  question->exchange = exchange;
+  set_exchange(question, exchange);
   question->answered = what->answered;
   question->tag = what->tag;
   int r = modern ? hold_own(question, what) : send_own(question, what);
@@ -325,7 +334,7 @@ static bool outlives(struct hf_question *question, const struct hf_live *over) {
   const struct hf_live *other = latest(question->instance);
   if (!other || other->exchange == question->exchange || other->exchange->client != question->client)
     return false;
-  question->exchange = other->exchange;
+  set_exchange(question, other->exchange);
   question->attempt = other->attempt;
   if (!other->exchange->stepping)
     tell_pause(other->exchange, other->attempt, HF_CALL_PAUSED);
@@ -335,6 +344,8 @@ static bool outlives(struct hf_question *question, const struct hf_live *over) {
 unsigned hf_question_void(struct hf_exchange *exchange, const struct hf_live *live) {
   struct hf_list *it, *tmp;
   unsigned count = 0;
+  if (!exchange->question_count)
+    return 0;
   HF_LIST_FOREACH (it, tmp, &exchange->client->questions) {
     struct hf_question *question = HF_CONTAINER_OF(it, struct hf_question, link);
     if (question->exchange != exchange || (live && question->attempt != live->attempt))
@@ -412,10 +423,7 @@ void hf_question_close(struct hf_client *client) {
 }
 
 size_t hf_question_count(const struct hf_exchange *exchange) {
-  size_t count = 0;
-  for (const struct hf_list *it = exchange->client->questions.next; it != &exchange->client->questions; it = it->next)
-    count += HF_CONTAINER_OF(it, const struct hf_question, link)->exchange == exchange;
-  return count;
+  return exchange->question_count;
 }
 
 static void write_key(const struct hf_question *question, char key[QUESTION_ID_MAX]) {

@@ -40,15 +40,20 @@ static int splice(struct hf_str raw, size_t at, size_t drop, struct hf_str text,
   return r == 0 ? hf_buf_append(out, raw.ptr + at + drop, raw.len - at - drop) : r;
 }
 
+static int put_execution(struct hf_str raw, const char *support, struct hf_buf *out) {
+  int r = hf_buf_append(out, raw.ptr, 1);
+  if (r == 0)
+    r = hf_buf_printf(out, "\"execution\":{\"taskSupport\":\"%s\"},", support);
+  return r == 0 ? hf_buf_append(out, raw.ptr + 1, raw.len - 1) : r;
+}
+
 static int put_support(const struct hf_json_doc *doc, struct hf_str raw, const char *support, struct hf_buf *out) {
   uint32_t execution, node;
   struct hf_buf text;
   hf_buf_init(&text, TOOL_BYTES_MAX);
   int r;
   if (hf_json_member(doc, 0, HF_STR("execution"), &execution) < 0 || hf_json_type(doc, execution) != HF_JSON_OBJECT) {
-    r = hf_buf_printf(&text, "\"execution\":{\"taskSupport\":\"%s\"},", support);
-    if (r == 0)
-      r = splice(raw, 1, 0, hf_buf_str(&text), out);
+    r = put_execution(raw, support, out);
   } else if (hf_json_member(doc, execution, HF_STR("taskSupport"), &node) < 0) {
     const struct hf_str old = hf_json_span(doc, execution);
     r = hf_buf_printf(&text, "\"taskSupport\":\"%s\"%s", support, doc->nodes[execution].count ? "," : "");
@@ -64,7 +69,17 @@ static int put_support(const struct hf_json_doc *doc, struct hf_str raw, const c
   return r;
 }
 
+/* Most have none, however it may be spelled, and need not be read: lists of thousands of tools are written at once. */
+static bool may_have_execution(struct hf_str raw) {
+  static const struct hf_str name = HF_STR("execution"), escape = HF_STR("\\u");
+  const char *backslash = memchr(raw.ptr, '\\', raw.len);
+  return memmem(raw.ptr, raw.len, name.ptr, name.len) ||
+         (backslash && memmem(backslash, raw.len - (size_t)(backslash - raw.ptr), escape.ptr, escape.len));
+}
+
 static int write_with(struct hf_str raw, const char *support, struct hf_buf *out) {
+  if (!may_have_execution(raw))
+    return put_execution(raw, support, out);
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.tree_depth = 2;
   options.max_nodes = TOOL_NODES_MAX;
