@@ -402,12 +402,18 @@ static int add_pieces(struct hf_pieces *pieces, struct output *out, const struct
   return r;
 }
 
-int hf_rewrite_finish(struct hf_rewrite *rw, struct hf_pieces *pieces) {
+/* After an error an edit can speak of text that was not kept. */
+static void settle(struct hf_rewrite *rw) {
   settle_meta(rw);
   for (size_t i = 0; i < rw->count; i++)
     if (rw->edits[i].kind == HF_EDIT_REMOVE_MEMBER)
       settle_removal(rw, &rw->edits[i]);
   sort_edits(rw);
+}
+
+int hf_rewrite_finish(struct hf_rewrite *rw, struct hf_pieces *pieces) {
+  if (rw->error == 0)
+    settle(rw);
 
   struct output out = {.references = 0};
   hf_buf_init(&out.copied, (size_t)HF_MESSAGE_BYTES_MAX + TEXT_MAX);

@@ -240,6 +240,9 @@ static void rewrite__survives_each_failing_allocation(void **state) {
   (void)state;
   struct hf_message m;
   decode(&m, HEAD "\"result\":{}}");
+  char long_text[2000];
+  memset(long_text, 'a', sizeof long_text);
+  long_text[0] = long_text[sizeof long_text - 1] = '"';
   int failures = 0;
   for (long n = 0;; n++) {
     struct hf_rewrite rw;
@@ -248,7 +251,7 @@ static void rewrite__survives_each_failing_allocation(void **state) {
     hf_alloc_fail_after(n);
     hf_rewrite_begin(&rw, &m);
     hf_rewrite_set_member(&rw, m.at[HF_FIELD_RESULT], HF_STR("k"), HF_STR("{}"));
-    hf_rewrite_set_meta(&rw, HF_STR("o"), HF_STR("1"));
+    hf_rewrite_set_meta(&rw, HF_STR("o"), (struct hf_str){long_text, sizeof long_text});
     int r = hf_rewrite_finish(&rw, &pieces);
     hf_alloc_fail_after(-1);
     hf_pieces_deinit(&pieces);
