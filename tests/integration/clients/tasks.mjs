@@ -29,6 +29,12 @@ const servers = {
 };
 const others = ['sdk 1', 'sdk 2', 'sdk 2 pinned'];
 
+// Some at once, since most of each is waiting.
+const AT_ONCE = 4;
+const CASE_MS = 60000;
+const cases = [];
+const add = (name, body) => cases.push(() => test(name, body, { timeoutMs: CASE_MS }));
+
 // Whatever a server's tools ask, accepted.
 const accept = ({ message, requestedSchema }) => {
   if (requestedSchema.properties.confirm) return { action: 'accept', content: { confirm: true } };
@@ -43,7 +49,11 @@ async function startServer({ defer }, { program, args = [] }, ...more) {
     await ended(child);
   });
   const [, port] = await collect(child.stdout).until(/^(\d+)\n/);
-  return { url: `http://127.0.0.1:${port}/mcp`, ran: (tool, key) => executions(ledger, tool, key) };
+  const ran = (tool, key) => executions(ledger, tool, key);
+  // It works, and where it makes tasks of its calls, the gateway knows of this one.
+  const busy = (tool) =>
+    eventually(() => ran(tool) === 1 && (args.includes('--plain') || ran('tasks/get') > 0), 'that the gateway waits for it', 15000);
+  return { url: `http://127.0.0.1:${port}/mcp`, ran, busy };
 }
 
 // Whoever knows tasks gets them: of the servers that make none, or only when they are asked to, by the gateway.
@@ -70,21 +80,24 @@ const fails = (came, words, executed) => {
   if (executed && came.result) assert.equal(outcomeOf(came.result).executed, executed);
 };
 
-// A legacy client that waits only by tasks/get hears of a question only where the gateway has a stream of its own for it.
+// As a client of 2025-11-25, ext-tasks never asks for the result of a task that waits for input, so it cannot be asked
+// anything: without a gateway, too, such a task does not end.
+const answers = (kind) => kind !== 'ext-tasks';
+
 for (const kind of takers)
   for (const [name, server] of Object.entries(servers)) {
-    await test(`${kind}, ${name}: what a task comes to`, async (context) => {
+    add(`${kind}, ${name}: what a task comes to`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server), context);
       const taker = await connectTaker(kind, gateway.url(), context, accept);
-      const slow = await taker.start('s__slow_compute', { seconds: 0.5, label: 'slow' });
+      const slow = await taker.start('s__slow_compute', { seconds: 2, label: 'slow' });
       assert.ok(slow.id, 'it is a task');
       const { status, result } = await slow.came;
       assert.equal(status, 'completed');
-      assert.equal(textOf(result), 'computed slow in 0.5 s');
+      assert.equal(textOf(result), 'computed slow in 2 s');
       assert.equal(outcomeOf(result).attempts, 1);
       assert.equal(upstream.ran('slow_compute'), 1);
-      if (server.makes) assert.ok(slow.said.includes('computing for 0.5 s'), `it said ${slow.said}`);
+      if (server.makes) assert.ok(slow.said.includes('computing for 2 s'), `it said ${slow.said}`);
 
       const failing = await taker.start('s__failing_job', { label: 'failing' });
       assert.ok(failing.id);
@@ -98,7 +111,7 @@ for (const kind of takers)
       assert.equal(upstream.ran('protocol_error_job'), 1);
     });
 
-    await test(`${kind}, ${name}: what a task asks`, async (context) => {
+    if (answers(kind)) add(`${kind}, ${name}: what a task asks`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server), context);
       const asked = [];
@@ -113,19 +126,19 @@ for (const kind of takers)
       assert.equal(upstream.ran('multi_input', 'both'), 1);
     });
 
-    await test(`${kind}, ${name}: a task is cancelled`, async (context) => {
+    add(`${kind}, ${name}: a task is cancelled`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server), context);
       const taker = await connectTaker(kind, gateway.url(), context);
       const run = await taker.start('s__slow_compute', { seconds: 30, label: 'long' });
-      await eventually(() => upstream.ran('slow_compute', 'long') === 1, 'the call');
+      await upstream.busy('slow_compute');
       await taker.cancel(run.id);
       assert.equal((await run.came).status, 'cancelled');
-      await eventually(() => upstream.ran('slow_compute.cancelled', 'long') === 1, 'the cancellation at the server');
+      await eventually(() => upstream.ran('slow_compute.cancelled', 'long') === 1, 'the cancellation at the server', 15000);
       assert.equal(upstream.ran('slow_compute', 'long'), 1);
     });
 
-    await test(`${kind}, ${name}: the client goes away, and another one of it takes the result`, async (context) => {
+    add(`${kind}, ${name}: the client goes away, and another one of it takes the result`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server), context);
       const first = await connectTaker(kind, gateway.url(), context);
@@ -139,39 +152,39 @@ for (const kind of takers)
       assert.equal(upstream.ran('slow_compute', 'away'), 1);
     });
 
-    await test(`${kind}, ${name}: the gateway is killed in the middle`, async (context) => {
+    add(`${kind}, ${name}: the gateway is killed in the middle`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await lasting(context, configFor(upstream, server));
       const first = await connectTaker(kind, gateway.url(), context);
-      const run = await first.start('s__slow_compute', { seconds: 1.5, label: 'killed' });
+      const run = await first.start('s__slow_compute', { seconds: 3, label: 'killed' });
       run.came.catch(() => {});
-      await eventually(() => upstream.ran('slow_compute', 'killed') === 1, 'the call');
+      await upstream.busy('slow_compute');
       await gateway.stop('SIGKILL');
       const after = await gateway.again();
       const second = await connectTaker(kind, after.url(), context);
       const came = await (await second.resume(run.reference)).came;
-      if (server.makes) assert.equal(textOf(came.result), 'computed killed in 1.5 s');
+      if (server.makes) assert.equal(textOf(came.result), 'computed killed in 3 s');
       else fails(came, /may have been executed/, 'maybe');
       assert.equal(upstream.ran('slow_compute', 'killed'), 1);
     });
 
-    await test(`${kind}, ${name}: the gateway is stopped in the middle`, async (context) => {
+    add(`${kind}, ${name}: the gateway is stopped in the middle`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await lasting(context, configFor(upstream, server, { limits: { drain: '200ms' } }));
       const first = await connectTaker(kind, gateway.url(), context);
-      const run = await first.start('s__slow_compute', { seconds: 1.5, label: 'stopped' });
+      const run = await first.start('s__slow_compute', { seconds: 3, label: 'stopped' });
       run.came.catch(() => {});
-      await eventually(() => upstream.ran('slow_compute', 'stopped') === 1, 'the call');
+      await upstream.busy('slow_compute');
       await gateway.stop();
       const after = await gateway.again();
       const second = await connectTaker(kind, after.url(), context);
       const came = await (await second.resume(run.reference)).came;
-      if (server.makes) assert.equal(textOf(came.result), 'computed stopped in 1.5 s');
+      if (server.makes) assert.equal(textOf(came.result), 'computed stopped in 3 s');
       else fails(came, /may have been executed/, 'maybe');
       assert.equal(upstream.ran('slow_compute', 'stopped'), 1);
     });
 
-    await test(`${kind}, ${name}: the task of another principal is none`, async (context) => {
+    add(`${kind}, ${name}: the task of another principal is none`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server, { auth: { tokens: { alice: digest('a-secret'), bob: digest('b-secret') } } }), context);
       const connect = (token) =>
@@ -194,7 +207,7 @@ for (const kind of takers)
 
 for (const kind of others)
   for (const [name, server] of Object.entries(servers)) {
-    await test(`${kind}, without tasks, ${name}: an answer like any other`, async (context) => {
+    add(`${kind}, without tasks, ${name}: an answer like any other`, async (context) => {
       const upstream = await startServer(context, server);
       const gateway = await serve(configFor(upstream, server), context);
       const client = await connectHttp(kind, gateway.url(), context, { capabilities: { elicitation: { form: {} } } });
@@ -218,7 +231,7 @@ for (const kind of others)
         assert.equal(upstream.ran(tool), 1, tool);
     });
 
-    await test(`${kind}, without tasks, ${name}: a call is cancelled`, async (context) => {
+    add(`${kind}, without tasks, ${name}: a call is cancelled`, async (context) => {
       const upstream = await startServer(context, server);
       // A modern client's call that broke off would otherwise be kept for a moment, for the client to take it up again.
       const gateway = await serve({ ...configFor(upstream, server), tools: { 's__*': { coalesce: 0 } } }, context);
@@ -229,19 +242,20 @@ for (const kind of others)
         ...(kind === 'sdk 1' ? [undefined] : []),
         { signal: leaving.signal },
       );
-      await eventually(() => upstream.ran(server.makes ? 'tasks/get' : 'slow_job') > 0, 'that the gateway waits for it');
+      await upstream.busy('slow_job');
       leaving.abort('enough');
       await assert.rejects(call);
-      await eventually(() => upstream.ran('slow_job.cancelled', 'long') === 1, 'the cancellation at the server');
+      await eventually(() => upstream.ran('slow_job.cancelled', 'long') === 1, 'the cancellation at the server', 15000);
       assert.equal(upstream.ran('slow_job', 'long'), 1);
     });
   }
 
 for (const kind of [...takers, ...others]) {
-  await test(`${kind}, server-everything: research that asks in the middle`, async (context) => {
+  add(`${kind}, server-everything: research, which may ask in the middle`, async (context) => {
     const gateway = await serve({ mcpServers: { s: everything } }, context);
     const pick = () => ({ action: 'accept', content: { interpretation: 'snake' } });
-    const args = { topic: 'python', ambiguous: true };
+    const ambiguous = answers(kind);
+    const args = { topic: 'python', ambiguous };
     let result;
     if (takers.includes(kind)) {
       const taker = await connectTaker(kind, gateway.url(), context, pick);
@@ -253,23 +267,24 @@ for (const kind of [...takers, ...others]) {
       client.setRequestHandler(kind === 'sdk 1' ? ElicitRequestSchema : 'elicitation/create', async () => pick());
       result = await client.callTool({ name: 's__simulate-research-query', arguments: args });
     }
-    assert.match(textOf(result), /# Research Report: python \(snake\)/);
+    assert.match(textOf(result), ambiguous ? /# Research Report: python \(snake\)/ : /# Research Report: python\n/);
     assert.equal(outcomeOf(result).attempts, 1);
   });
 }
 
 for (const kind of takers) {
-  await test(`${kind} over stdio: a task of a child`, async (context) => {
+  add(`${kind} over stdio: a task of a child`, async (context) => {
     const server = { command: node, args: [legacy, '--stdio'], instance: 'session' };
     const config = { mcpServers: { s: server }, tools: { 's__*': { tasks: 'always' } } };
     const taker = await takerOver(kind, (base, options) => connectStdio(base, null, { ...context, config }, options), accept);
     const run = await taker.start('s__slow_compute', { seconds: 0.3, label: 'child' });
     assert.ok(run.id);
     assert.equal(textOf((await run.came).result), 'computed child in 0.3 s');
+    if (!answers(kind)) return;
     assert.equal(textOf((await (await taker.start('s__confirm_delete', { filename: 'f' })).came).result), 'deleted f');
   });
 
-  await test(`${kind}: without a store, tasks are in memory`, async (context) => {
+  add(`${kind}: without a store, tasks are in memory`, async (context) => {
     const server = servers['a server with the extension'];
     const upstream = await startServer(context, server);
     const gateway = await serve(configFor(upstream, server, { store: { enabled: false } }), context);
@@ -279,13 +294,13 @@ for (const kind of takers) {
     assert.equal(textOf((await run.came).result), 'computed memory in 0.3 s');
   });
 
-  await test(`${kind}: a server that forgets its tasks with the session leaves them open`, async (context) => {
+  add(`${kind}: a server that forgets its tasks with the session leaves them open`, async (context) => {
     const upstream = await startServer(context, { program: legacy }, '--by-session');
     const gateway = await lasting(context, configFor(upstream, { program: legacy, makes: true }));
     const first = await connectTaker(kind, gateway.url(), context);
-    const run = await first.start('s__slow_compute', { seconds: 1, label: 'session' });
+    const run = await first.start('s__slow_compute', { seconds: 3, label: 'session' });
     run.came.catch(() => {});
-    await eventually(() => upstream.ran('slow_compute', 'session') === 1, 'the call');
+    await upstream.busy('slow_compute');
     await gateway.stop('SIGKILL');
     const second = await connectTaker(kind, (await gateway.again()).url(), context);
     fails(await (await second.resume(run.reference)).came, /may have been executed/, 'maybe');
@@ -293,7 +308,7 @@ for (const kind of takers) {
   });
 }
 
-await test('ext-tasks pinned: a call becomes a task once it has lasted', async (context) => {
+add('ext-tasks pinned: a call becomes a task once it has lasted', async (context) => {
   const upstream = await startServer(context, servers['a legacy server without tasks']);
   const tools = { 's__*': { tasks: 'auto', taskAfter: '500ms' } };
   const gateway = await serve({ mcpServers: { s: { url: upstream.url } }, tools }, context);
@@ -307,7 +322,7 @@ await test('ext-tasks pinned: a call becomes a task once it has lasted', async (
   assert.equal(upstream.ran('slow_compute'), 2);
 });
 
-await test("ext-tasks pinned: a server whose tasks' results are bare", async (context) => {
+add("ext-tasks pinned: a server whose tasks' results are bare", async (context) => {
   const upstream = await startServer(context, servers['a server with the extension'], '--bare');
   const gateway = await serve({ mcpServers: { s: { url: upstream.url } } }, context);
   const taker = await connectTaker('ext-tasks pinned', gateway.url(), context);
@@ -315,4 +330,8 @@ await test("ext-tasks pinned: a server whose tasks' results are bare", async (co
   assert.equal(textOf((await run.came).result), 'computed bare in 0.2 s');
 });
 
+const work = async () => {
+  for (let next = cases.shift(); next; next = cases.shift()) await next();
+};
+await Promise.all(Array.from({ length: AT_ONCE }, work));
 done();
