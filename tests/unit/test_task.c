@@ -479,6 +479,7 @@ static void task__one_that_a_dead_gateway_ran_says_so(void **state) {
   assert_has(get(&bed), "\"status\":\"completed\"");
   assert_has(bed.answer.answer, "The tool may have been executed: nobody knows.");
   assert_has(bed.answer.answer, "[dead letter d-");
+  assert_has(bed.answer.answer, "\"executed\":\"maybe\",\"reason\":\"task_lost\"");
   close_world(&bed);
 }
 

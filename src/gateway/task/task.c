@@ -365,7 +365,23 @@ void hf_task_end(struct hf_task *task, enum hf_task_status status, struct hf_mes
   keep_end(task);
 }
 
-static int compose_text(struct hf_str text, struct hf_message *ret_answer) {
+/* As in all results of the gateway's own making: what is known of the call. */
+static void write_outcome(const struct hf_task *task, struct hf_json_writer *w) {
+  hf_json_write_key(w, "_meta");
+  hf_json_write_object(w);
+  hf_json_write_key(w, HF_META_OUTCOME);
+  hf_json_write_object(w);
+  hf_json_write_member_str(w, "source", HF_STR("live"));
+  if (task->server)
+    hf_json_write_member_str(w, "provider", hf_str_from(task->server));
+  hf_json_write_member_str(w, "executed", HF_STR("maybe"));
+  hf_json_write_member_str(w, "reason", hf_str_from(hf_fault_name(HF_FAULT_TASK_LOST)));
+  hf_json_write_member_str(w, "call", hf_str_from(task->call));
+  hf_json_write_object_end(w);
+  hf_json_write_object_end(w);
+}
+
+static int compose_text(const struct hf_task *task, struct hf_str text, struct hf_message *ret_answer) {
   struct hf_buf body;
   struct hf_json_writer w;
   struct hf_refusal refusal;
@@ -385,6 +401,7 @@ static int compose_text(struct hf_str text, struct hf_message *ret_answer) {
   hf_json_write_object_end(&w);
   hf_json_write_array_end(&w);
   hf_json_write_member_bool(&w, "isError", true);
+  write_outcome(task, &w);
   hf_json_write_object_end(&w);
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
@@ -396,7 +413,7 @@ static int compose_text(struct hf_str text, struct hf_message *ret_answer) {
 
 void hf_task_end_with_text(struct hf_task *task, struct hf_str text) {
   struct hf_message answer = {0};
-  if (compose_text(text, &answer) < 0) {
+  if (compose_text(task, text, &answer) < 0) {
     hf_task_end(task, HF_TASK_CANCELLED, NULL);
     return;
   }
