@@ -72,18 +72,18 @@ static const struct hf_option options[] = {
      .max = "10000000", .help = "so many letters that wait are an alert; 0: none are"},
     {TOP(alerts.age), .path = "alerts.age", .type = HF_OPTION_DURATION, .value = SAME("1h"), .min = "1s",
      .max = "never", .help = "so is an oldest one that has waited for this long"},
-    {TOP(correction.max), .path = "correction.max", .type = HF_OPTION_COUNT, .value = SAME("3"), .min = "0",
-     .max = "1000",
-     .help = "tries of a caller that go wrong for its own fault, after which it is told to stop and ask its user; 0: "
-             "never"},
-    {TOP(correction.ttl), .path = "correction.ttl", .type = HF_OPTION_DURATION, .value = SAME("10m"), .min = "1s",
-     .max = "1d", .help = "what a caller tried is forgotten when it has not tried again for this long"},
     {TOP(tool_defaults.tasks), .path = "tasks", .type = HF_OPTION_CHOICE, .value = SAME("auto"),
      .choices = "auto|never|always",
      .help = "which calls become tasks, for clients that know tasks: those that take longer than taskAfter, or that "
              "their server makes a task of, or none, or all"},
     {TOP(tool_defaults.task_after), .path = "taskAfter", .type = HF_OPTION_DURATION, .value = SAME("10s"), .min = "0",
      .max = "1d", .help = "how long a client that knows tasks waits for an answer before it gets a task instead"},
+    {TOP(correction.max), .path = "correction.max", .type = HF_OPTION_COUNT, .value = SAME("3"), .min = "0",
+     .max = "1000",
+     .help = "tries of a caller that go wrong for its own fault, after which it is told to stop and ask its user; 0: "
+             "never"},
+    {TOP(correction.ttl), .path = "correction.ttl", .type = HF_OPTION_DURATION, .value = SAME("10m"), .min = "1s",
+     .max = "1d", .help = "what a caller tried is forgotten when it has not tried again for this long"},
     {TOP(tool_defaults.ask.mode), .path = "correction.auto", .type = HF_OPTION_CHOICE, .value = SAME("off"),
      .choices = "off|client|model",
      .help =
