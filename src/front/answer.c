@@ -180,6 +180,7 @@ static void request_free(struct hf_request *request) {
 /* The gateway has answered, or has let go. */
 static void settle(struct hf_request *request, int status, struct hf_pieces *text) {
   request->waiting = false;
+  request->left = request->connection && request->connection->peer_gone;
   hf_list_remove(&request->pending);
   if (!request->sse && !request->stream && request->connection && !hf_request_takes_json(request))
     (void)hf_request_open_stream(request);

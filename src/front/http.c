@@ -230,7 +230,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **state
   struct hf_peer *peer = peer_of(mhd);
   *state = NULL;
   uint64_t call = request ? hf_request_answered_call(request) : 0;
-  if (call && (code != MHD_REQUEST_TERMINATED_COMPLETED_OK || !peer || peer->peer_gone))
+  if (call && (code != MHD_REQUEST_TERMINATED_COMPLETED_OK || request->left))
     hf_client_unheard(front->gateway, call);
   else if (call && is_kept(request, mhd))
     peer->told = call;

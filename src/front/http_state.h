@@ -86,6 +86,7 @@ struct hf_request {
   bool preflight;
   bool unauthorized;
   bool show_session;
+  bool left; /* the peer had closed its side before it was there */
   bool retry_later;
   bool identity_only; /* the body was compressed */
   struct hf_pieces answer;
