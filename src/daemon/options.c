@@ -149,8 +149,9 @@ static const struct hf_option options[] = {
     {LIMIT(list_ttl), .path = "limits.listTtl", .type = HF_OPTION_DURATION, .value = SAME("5m"), .min = "1s",
      .max = "1d", .help = "how long a list is fresh when the server cannot announce changes"},
     {LIMIT(list_ttl_min), .path = "limits.listTtlMin", .type = HF_OPTION_DURATION, .value = SAME("0"), .min = "0",
-     .max = "1d", .help = "what a server's ttlMs for a list counts as at least: a list that is stale at once is asked "
-                          "for each time"},
+     .max = "1d",
+     .help = "what a server's ttlMs for a list counts as at least: a list that is stale at once is asked "
+             "for each time"},
     {LIMIT(list_ttl_max), .path = "limits.listTtlMax", .type = HF_OPTION_DURATION, .value = SAME("1d"), .min = "0",
      .max = "1d", .help = "and at most"},
     {LIMIT(drain), .path = "limits.drain", .type = HF_OPTION_DURATION, .value = SAME("30s"), .min = "0", .max = "1h",
@@ -233,9 +234,10 @@ static const struct hf_option options[] = {
          "what becomes of a result that does not fit the tool's outputSchema: it is a failure of the tool, it passes "
          "and is logged, or nobody looks"},
     {SERVER(fit.complete), .path = "completeSchemas", .type = HF_OPTION_FLAG, .value = SAME("false"),
-     .help = "whether tools are listed with what some models' APIs insist on where their inputSchema lacks it: "
-             "`properties` of objects, `items` of arrays, `type` of values; arguments are held against the schema as it "
-             "is"},
+     .help =
+         "whether tools are listed with what some models' APIs insist on where their inputSchema lacks it: "
+         "`properties` of objects, `items` of arrays, `type` of values; arguments are held against the schema as it "
+         "is"},
     {SERVER(fit.repair), .path = "repair.arguments", .type = HF_OPTION_CHOICE, .value = SAME("safe"),
      .choices = "safe|off", .alone = true,
      .help = "whether arguments that do not fit, and can be read in exactly one way that does, are repaired; also "
@@ -345,8 +347,9 @@ static const struct hf_option options[] = {
          "a call that equals one in flight joins it, unless it only reads, and for this long also one whose client has "
          "gone, or whose answer nobody has heard; 0: none does"},
     {ANSWER(detach), .path = "detach", .type = HF_OPTION_CHOICE, .value = SAME("keep"), .choices = "keep|cancel",
-     .help = "what becomes of a call whose client has gone (in the eras before 2026-07-28, where that is no cancellation): "
-             "it goes on, or it is given up if the client is not back soon"},
+     .help =
+         "what becomes of a call whose client has gone (in the eras before 2026-07-28, where that is no cancellation): "
+         "it goes on, or it is given up if the client is not back soon"},
     {ANSWER(tasks), .path = "tasks", .type = HF_OPTION_CHOICE, .value = SAME("auto"), .choices = "auto|never|always",
      .help = "replaces that of all tools"},
     {ANSWER(task_after), .path = "taskAfter", .type = HF_OPTION_DURATION, .value = SAME("10s"), .min = "0", .max = "1d",

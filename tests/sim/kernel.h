@@ -34,7 +34,7 @@ struct sim_call {
   struct sim_timer arrival; /* when it starts */
   struct sim_timer cancel;
   struct sim_timer outlive; /* when nobody waits on the line any more */
-  struct sim_timer aside; /* a check, a degraded answer, a letter: one at a time */
+  struct sim_timer aside;   /* a check, a degraded answer, a letter: one at a time */
   struct sim_timer delivery;
   struct hf_call_event answers[SIM_ANSWERS_MAX]; /* of providers, in the call's queue */
   unsigned answer_count;
