@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -176,17 +176,8 @@ static bool put_number(struct line *line, int64_t number) {
 }
 
 static void put_time(struct line *line) {
-  int64_t ms = hf_clock_wall_ms();
-  time_t seconds = (time_t)(ms / 1000);
-  struct tm tm;
-  char text[48] = "";
-  if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)) {
-    size_t used = strlen(text);
-    int n = snprintf(text + used, sizeof text - used, ".%03dZ", (int)(ms % 1000));
-    if (n < 0)
-      text[used] = '\0';
-  }
-  put(line, hf_str_from(text));
+  char text[HF_DATE_MAX];
+  put(line, hf_date_write(hf_clock_wall_ms(), text));
 }
 
 static bool is_absent(const struct hf_log_field *field) {
