@@ -136,6 +136,10 @@ enum hf_task_status {
 /* "working", …, as both protocols have it. */
 const char *hf_task_status_name(enum hf_task_status status);
 
+static inline bool hf_task_status_is_terminal(enum hf_task_status status) {
+  return status != HF_TASK_WORKING && status != HF_TASK_INPUT_REQUIRED;
+}
+
 enum { HF_TASK_ID_MAX = 64, HF_SERVER_TASK_ID_MAX = 1024 };
 
 /* A call whose answer its caller fetches by an id. Absent texts have no pointer. */

@@ -426,3 +426,19 @@ int hf_rewrite_finish(struct hf_rewrite *rw, struct hf_pieces *pieces) {
   hf_rewrite_deinit(rw);
   return r;
 }
+
+int hf_rewrite_finish_message(struct hf_rewrite *rw, struct hf_message *ret_message) {
+  struct hf_pieces pieces;
+  struct hf_buf text;
+  struct hf_refusal refusal;
+  hf_pieces_init(&pieces);
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  int r = hf_rewrite_finish(rw, &pieces);
+  if (r == 0)
+    r = hf_pieces_join(&pieces, &text);
+  if (r == 0)
+    r = hf_message_decode(&text, ret_message, &refusal);
+  hf_pieces_deinit(&pieces);
+  hf_buf_deinit(&text);
+  return r;
+}

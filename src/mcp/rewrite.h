@@ -63,4 +63,7 @@ void hf_rewrite_remove_meta(struct hf_rewrite *rw, struct hf_str key);
  * HF_ERR_INVALID (an edit that does not fit the message) or HF_ERR_NOMEM. */
 int hf_rewrite_finish(struct hf_rewrite *rw, struct hf_pieces *pieces);
 
+/* The same, as a message of its own. Also returns what hf_message_decode does. */
+int hf_rewrite_finish_message(struct hf_rewrite *rw, struct hf_message *ret_message);
+
 #endif

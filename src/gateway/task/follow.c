@@ -1,9 +1,10 @@
-#include "gateway/task/follow_state.h"
+#include "gateway/task/follow.h"
 
 #include "gateway/live.h"
 #include "gateway/observe/trace.h"
 #include "gateway/pipeline.h"
 #include "gateway/relay.h"
+#include "gateway/task/follow_state.h"
 #include "gateway/task/task.h"
 #include "json/value.h"
 #include "json/write.h"

@@ -13,10 +13,6 @@ enum { ERROR_TEXT_MAX = 64 << 10 };
 static void ask_for_state(struct hf_follow *follow);
 static void ask_for_result(struct hf_follow *follow);
 
-static bool is_over(const struct hf_follow *follow) {
-  return follow->status != HF_TASK_WORKING && follow->status != HF_TASK_INPUT_REQUIRED;
-}
-
 /* `share` of a percent, drawn anew each time: many that began together must not ask together. */
 static hf_time spread(struct hf_follow *follow, hf_time pause, unsigned least, unsigned most) {
   const uint64_t percent = least + hf_random_below(&hf_follow_loop(follow)->random, most - least + 1);
@@ -232,21 +228,9 @@ static void ask_for_state(struct hf_follow *follow) {
 /* A tool's own result, without the server's id of its task, which is nobody else's business. */
 static int strip(const struct hf_message *response, struct hf_message *ret_message) {
   struct hf_rewrite rewrite;
-  struct hf_pieces pieces;
-  struct hf_buf text;
-  struct hf_refusal refusal;
-  hf_pieces_init(&pieces);
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
   hf_rewrite_begin(&rewrite, response);
   hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_RELATED_TASK));
-  int r = hf_rewrite_finish(&rewrite, &pieces);
-  if (r == 0)
-    r = hf_pieces_join(&pieces, &text);
-  if (r == 0)
-    r = hf_message_decode(&text, ret_message, &refusal);
-  hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
-  return r;
+  return hf_rewrite_finish_message(&rewrite, ret_message);
 }
 
 /* Servers that know no more than that it failed have put the reason into its message. */
@@ -304,7 +288,7 @@ static void on_result(void *ctx, const struct hf_evidence *evidence, const struc
     hf_follow_finish(follow, &HF_EVIDENCE(HF_EVIDENCE_BAD_REPLY), NULL);
   } else if (good || (response && follow->status == HF_TASK_FAILED && evidence->kind == HF_EVIDENCE_JSONRPC_ERROR)) {
     end_with(follow, evidence, response);
-  } else if (is_over(follow)) {
+  } else if (hf_task_status_is_terminal(follow->status)) {
     take_failure(follow, evidence, response);
   } /* else it goes on being asked how it is, and that tells what to do */
 }
@@ -331,7 +315,7 @@ static const struct hf_attempt_events result_events = {hf_own_request_sent, on_r
 /* It is answered when the task is over, and meanwhile the server asks on its stream. */
 static void ask_for_result(struct hf_follow *follow) {
   int r = follow->result ? 0 : send(follow, HF_METHOD_TASKS_RESULT, &result_events, &follow->result);
-  if (!is_over(follow))
+  if (!hf_task_status_is_terminal(follow->status))
     return; /* what does not succeed now is done again when it has said the same again */
   if (r == 0)
     wait_for(follow);
@@ -355,9 +339,9 @@ void hf_follow_due(struct hf_timer *timer) {
     return;
   if (hf_follow_loop(follow)->now < follow->next) {
     arm(follow);
-  } else if (follow->poll || (follow->result && is_over(follow))) {
+  } else if (follow->poll || (follow->result && hf_task_status_is_terminal(follow->status))) {
     overdue(follow);
-  } else if (is_over(follow) && follow->status != HF_TASK_CANCELLED &&
+  } else if (hf_task_status_is_terminal(follow->status) && follow->status != HF_TASK_CANCELLED &&
              hf_follow_instance(follow)->era != HF_ERA_MODERN) {
     ask_for_result(follow);
   } else {

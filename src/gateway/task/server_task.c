@@ -1,5 +1,6 @@
 #include "gateway/task/server_task.h"
 
+#include "mcp/message.h"
 #include "json/value.h"
 
 enum { TASK_NODES_MAX = 256 };

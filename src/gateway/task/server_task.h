@@ -22,12 +22,10 @@ struct hf_server_task {
 int hf_server_task_read(struct hf_str raw, struct hf_server_task *ret_task);
 
 static inline bool hf_server_task_is_over(const struct hf_server_task *task) {
-  return task->status != HF_TASK_WORKING && task->status != HF_TASK_INPUT_REQUIRED;
+  return hf_task_status_is_terminal(task->status);
 }
 
 /* The raw id in `_meta["io.modelcontextprotocol/related-task"]`, given raw; absent if there is none. */
 struct hf_str hf_server_task_related(struct hf_str meta);
-
-#define HF_META_RELATED_TASK "io.modelcontextprotocol/related-task"
 
 #endif

@@ -1,15 +1,16 @@
-#include "gateway/task/task_state.h"
+#include "gateway/task/task.h"
 
 #include "base/alloc.h"
 #include "gateway/gateway.h"
 #include "gateway/outcome.h"
 #include "gateway/session.h"
 #include "gateway/stage/intent.h"
+#include "gateway/task/task_state.h"
 #include "mcp/compose.h"
 
 #include <stdlib.h>
 
-enum { TASK_TEXT_MAX = 64 << 20, REASON_NODES_MAX = 1024, ENDED_GRACE_MS = 60 * 1000, NOTICE_PAUSE_MS = 1000 };
+enum { TASK_TEXT_MAX = 64 << 20, REASON_NODES_MAX = 1024, NOTICE_PAUSE_MS = 1000 };
 
 static void on_expired(struct hf_timer *timer);
 static void on_again(struct hf_job *job);
@@ -29,9 +30,9 @@ void hf_tasks_free(struct hf_tasks *tasks) {
   if (!tasks)
     return;
   while (!hf_list_empty(&tasks->running))
-    hf_task_free(HF_CONTAINER_OF(tasks->running.next, struct hf_task, link));
+    hf_task_free(hf_task_of_link(tasks->running.next));
   while (!hf_list_empty(&tasks->ended))
-    hf_task_free(HF_CONTAINER_OF(tasks->ended.next, struct hf_task, link));
+    hf_task_free(hf_task_of_link(tasks->ended.next));
   hf_map_deinit(&tasks->by_id);
   hf_free(tasks);
 }
@@ -40,22 +41,16 @@ size_t hf_tasks_running(const struct hf_tasks *tasks) {
   return tasks->running_count;
 }
 
-static struct hf_task *of_link(struct hf_list *link) {
-  return HF_CONTAINER_OF(link, struct hf_task, link);
-}
-
-static struct hf_str text_of(const char *text) {
-  return text ? hf_str_from(text) : HF_STR("");
-}
-
 bool hf_task_is_of(const struct hf_exchange *exchange, struct hf_str principal, struct hf_str endpoint) {
   return hf_str_equal(hf_exchange_principal(exchange), principal) &&
-         hf_str_equal(text_of(exchange->client->server), endpoint);
+         hf_str_equal(hf_str_from(exchange->client->server), endpoint);
 }
 
 struct hf_task *hf_task_find(const struct hf_exchange *exchange, struct hf_str id) {
   struct hf_task *task = hf_map_get(&exchange->client->gateway->tasks->by_id, id);
-  return task && task->told && hf_task_is_of(exchange, text_of(task->principal), text_of(task->endpoint)) ? task : NULL;
+  return task && task->told && hf_task_is_of(exchange, hf_str_from(task->principal), hf_str_from(task->endpoint))
+             ? task
+             : NULL;
 }
 
 static void tell_nobody(struct hf_client *client, void *owner, struct hf_pieces *text) {
@@ -66,8 +61,8 @@ static void tell_nobody(struct hf_client *client, void *owner, struct hf_pieces 
 int hf_task_open_client(struct hf_task *task, const struct hf_client *origin) {
   static const struct hf_client_ops ops = {tell_nobody};
   const struct hf_client_options options = {
-      .server = origin && task->endpoint ? hf_str_from(task->endpoint) : (struct hf_str){NULL, 0},
-      .principal = task->principal ? hf_str_from(task->principal) : (struct hf_str){NULL, 0},
+      .server = hf_str_from(origin ? task->endpoint : NULL),
+      .principal = hf_str_from(task->principal),
       .era = HF_ERA_MODERN,
       .ops = &ops,
   };
@@ -192,7 +187,7 @@ void hf_task_changed(struct hf_task *task) {
 }
 
 void hf_task_says(struct hf_exchange *exchange, struct hf_str message) {
-  struct hf_task *task = exchange->task ? exchange->task : exchange->ties ? exchange->ties->draft : NULL;
+  struct hf_task *task = hf_task_made_of(exchange);
   if (task)
     hf_task_note(task, message);
   else
@@ -231,27 +226,28 @@ static void answer_awaiting(struct hf_task *task) {
 /* The oldest of those that have ended goes from memory; one that is nowhere else as whole stays longest. */
 static bool make_room(struct hf_tasks *tasks) {
   struct hf_list *it = tasks->ended.next;
-  while (it != &tasks->ended && (of_link(it)->failing || of_link(it)->too_large))
+  while (it != &tasks->ended && (hf_task_of_link(it)->failing || hf_task_of_link(it)->too_large))
     it = it->next;
   if (it == &tasks->ended)
     it = tasks->ended.next;
   if (it == &tasks->ended)
     return false;
-  hf_task_free(of_link(it));
+  hf_task_free(hf_task_of_link(it));
   return true;
 }
 
 static void log_ended(const struct hf_task *task) {
-  hf_log_event(
-      hf_task_gateway(task)->loop->log, HF_LOG_INFO, "task ended", HF_LOG_STR("task", hf_str_from(task->id)),
-      HF_LOG_STR("call", hf_str_from(task->call)), HF_LOG_STR("status", hf_str_from(hf_task_status_name(task->status))),
-      HF_LOG_STR("principal", text_of(task->principal)), HF_LOG_INT("ms", task->updated_ms - task->created_ms));
+  hf_log_event(hf_task_gateway(task)->loop->log, HF_LOG_INFO, "task ended", HF_LOG_STR("task", hf_str_from(task->id)),
+               HF_LOG_STR("call", hf_str_from(task->call)),
+               HF_LOG_STR("status", hf_str_from(hf_task_status_name(task->status))),
+               HF_LOG_STR("principal", hf_str_from(task->principal ? task->principal : "")),
+               HF_LOG_INT("ms", task->updated_ms - task->created_ms));
 }
 
 static size_t count_of(const struct hf_tasks *tasks, struct hf_str principal) {
   size_t count = 0;
   for (struct hf_list *it = tasks->running.next; it != &tasks->running; it = it->next)
-    count += hf_str_equal(text_of(of_link(it)->principal), principal);
+    count += hf_str_equal(hf_str_from(hf_task_of_link(it)->principal), principal);
   return count;
 }
 
@@ -353,7 +349,7 @@ void hf_task_end(struct hf_task *task, enum hf_task_status status, struct hf_mes
   hf_task_round_deinit(&task->round);
   task->updated_ms = gateway->loop->wall_ms;
   const int64_t ttl_ms = task->expires_ms - task->created_ms;
-  const int64_t grace_ms = ttl_ms < ENDED_GRACE_MS ? ttl_ms : ENDED_GRACE_MS;
+  const int64_t grace_ms = ttl_ms < HF_TASK_ENDED_GRACE_MS ? ttl_ms : HF_TASK_ENDED_GRACE_MS;
   if (task->expires_ms < task->updated_ms + grace_ms)
     task->expires_ms = task->updated_ms + grace_ms;
   if (!gateway->store || gateway->closing) {
@@ -531,7 +527,7 @@ void hf_task_left(struct hf_exchange *exchange) {
 void hf_tasks_client_closed(struct hf_client *client) {
   struct hf_tasks *tasks = client->gateway->tasks;
   for (struct hf_list *it = tasks ? tasks->running.next : NULL; it && it != &tasks->running; it = it->next) {
-    const struct hf_task *task = of_link(it);
+    const struct hf_task *task = hf_task_of_link(it);
     if (task->client && task->client->origin == client)
       task->client->origin = NULL;
   }

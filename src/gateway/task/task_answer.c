@@ -1,3 +1,4 @@
+#include "base/date.h"
 #include "gateway/gateway.h"
 #include "gateway/session.h"
 #include "gateway/task/task_state.h"
@@ -6,9 +7,8 @@
 #include "json/value.h"
 
 #include <stdio.h>
-#include <time.h>
 
-enum { ANSWER_MAX = 130 << 20, TIME_TEXT_MAX = 40, RELATED_MAX = 128, RPC_TASK_CANCELLED = -31001 };
+enum { ANSWER_MAX = 130 << 20, RELATED_MAX = 128, RPC_TASK_CANCELLED = -31001 };
 
 struct hf_task_view hf_task_view(const struct hf_task *task) {
   const struct hf_message *answer = &task->answer;
@@ -44,16 +44,6 @@ static enum hf_task_status shown_status(const struct hf_task_view *view, enum hf
   return era != HF_ERA_MODERN && view->status == HF_TASK_COMPLETED && view->failed ? HF_TASK_FAILED : view->status;
 }
 
-static struct hf_str write_time(int64_t wall_ms, char text[TIME_TEXT_MAX]) {
-  const time_t seconds = (time_t)(wall_ms / 1000);
-  struct tm tm;
-  char whole[TIME_TEXT_MAX];
-  if (!gmtime_r(&seconds, &tm) || !strftime(whole, sizeof whole, "%Y-%m-%dT%H:%M:%S", &tm))
-    return HF_STR("1970-01-01T00:00:00.000Z");
-  int n = snprintf(text, TIME_TEXT_MAX, "%s.%03dZ", whole, (int)(wall_ms % 1000));
-  return n > 0 && n < TIME_TEXT_MAX ? (struct hf_str){text, (size_t)n} : HF_STR("1970-01-01T00:00:00.000Z");
-}
-
 /* The longer it lasts, the less often it is worth asking. */
 static int64_t poll_interval(const struct hf_task_view *view, int64_t now_ms) {
   static const struct {
@@ -87,15 +77,15 @@ void hf_task_write(const struct hf_task_view *view, enum hf_era era, enum hf_tas
                    struct hf_json_writer *w) {
   const bool modern = era == HF_ERA_MODERN;
   const enum hf_task_status status = shown_status(view, era);
-  char created[TIME_TEXT_MAX], updated[TIME_TEXT_MAX];
+  char created[HF_DATE_MAX], updated[HF_DATE_MAX];
   hf_json_write_member_str(w, "taskId", view->id);
   hf_json_write_member_str(w, "status", hf_str_from(hf_task_status_name(status)));
   if (view->message.ptr)
     hf_json_write_member_str(w, "statusMessage", view->message);
-  hf_json_write_member_str(w, "createdAt", write_time(view->created_ms, created));
-  hf_json_write_member_str(w, "lastUpdatedAt", write_time(view->updated_ms, updated));
+  hf_json_write_member_str(w, "createdAt", hf_date_write(view->created_ms, created));
+  hf_json_write_member_str(w, "lastUpdatedAt", hf_date_write(view->updated_ms, updated));
   hf_json_write_member_int(w, modern ? "ttlMs" : "ttl", view->ttl_ms);
-  if (view->status < HF_TASK_COMPLETED)
+  if (!hf_task_status_is_terminal(view->status))
     hf_json_write_member_int(w, modern ? "pollIntervalMs" : "pollInterval", poll_interval(view, now_ms));
   if (modern && form == HF_TASK_DETAILED)
     write_details(view, w);
@@ -122,13 +112,17 @@ void hf_task_answer_state(struct hf_exchange *exchange, const struct hf_task_vie
   hf_buf_deinit(&result);
 }
 
+void hf_task_relate(struct hf_rewrite *rewrite, struct hf_str id) {
+  char related[RELATED_MAX];
+  int n = snprintf(related, sizeof related, "{\"taskId\":\"%.*s\"}", HF_STR_FMT(id));
+  hf_rewrite_set_meta(rewrite, HF_STR(HF_META_RELATED_TASK), (struct hf_str){related, (size_t)n});
+}
+
 static int compose_result(struct hf_str id, const struct hf_task_view *view, struct hf_pieces *ret_text) {
   struct hf_buf text;
   struct hf_message message = {0};
   struct hf_refusal refusal;
   struct hf_rewrite rewrite;
-  char related[RELATED_MAX];
-  int n = snprintf(related, sizeof related, "{\"taskId\":\"%.*s\"}", HF_STR_FMT(view->id));
   hf_buf_init(&text, ANSWER_MAX);
   int r = hf_compose_result(&text, id, view->result);
   if (r == 0)
@@ -136,7 +130,7 @@ static int compose_result(struct hf_str id, const struct hf_task_view *view, str
   if (r == 0) {
     hf_rewrite_begin(&rewrite, &message);
     hf_rewrite_remove_member(&rewrite, message.at[HF_FIELD_RESULT], HF_STR("resultType"));
-    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_RELATED_TASK), (struct hf_str){related, (size_t)n});
+    hf_task_relate(&rewrite, view->id);
     r = hf_rewrite_finish(&rewrite, ret_text);
   }
   hf_message_deinit(&message);

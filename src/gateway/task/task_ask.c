@@ -13,7 +13,7 @@
 /* What a task's call asks: shown with its state to clients of the extension, and asked by requests of those of
  * 2025-11-25 that wait for the result. */
 
-enum { ROUND_NODES_MAX = 1 << 16, REASON_MAX = 512, TAG_ROUND = 1000, RELATED_MAX = 128 };
+enum { ROUND_NODES_MAX = 1 << 16, REASON_MAX = 512, TAG_ROUND = 1000 };
 
 static void question_deinit(struct hf_task_question *question) {
   hf_free(question->key);
@@ -176,11 +176,8 @@ static int compose_again(const struct hf_task *task, struct hf_message *ret_requ
   const struct hf_str none = {NULL, 0};
   struct hf_message first = {0};
   struct hf_refusal refusal;
-  struct hf_buf answers, text;
-  struct hf_pieces pieces;
+  struct hf_buf answers;
   hf_buf_init(&answers, HF_MESSAGE_BYTES_MAX);
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
-  hf_pieces_init(&pieces);
   int r = hf_message_decode_copy(hf_blob_str(task->request), &first, &refusal);
   if (r == 0 && round->count)
     r = write_answers(round, &answers);
@@ -192,14 +189,8 @@ static int compose_again(const struct hf_task *task, struct hf_message *ret_requ
     hf_rewrite_set_progress_token(&rewrite, HF_STR("0"));
     put(&rewrite, params, HF_STR("inputResponses"), round->count ? hf_buf_str(&answers) : none);
     put(&rewrite, params, HF_STR("requestState"), round->state ? hf_str_from(round->state) : none);
-    r = hf_rewrite_finish(&rewrite, &pieces);
+    r = hf_rewrite_finish_message(&rewrite, ret_request);
   }
-  if (r == 0)
-    r = hf_pieces_join(&pieces, &text);
-  if (r == 0)
-    r = hf_message_decode(&text, ret_request, &refusal);
-  hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
   hf_buf_deinit(&answers);
   hf_message_deinit(&first);
   return r;
@@ -305,32 +296,22 @@ static void on_answer(struct hf_exchange *exchange, const struct hf_message *res
 /* The question's params with what says which task asks. */
 static int relate(const struct hf_task *task, struct hf_str params, struct hf_buf *out) {
   struct hf_buf text;
-  struct hf_message message = {0};
+  struct hf_message plain = {0}, related = {0};
   struct hf_refusal refusal;
-  struct hf_pieces pieces;
-  char related[RELATED_MAX];
-  int n = snprintf(related, sizeof related, "{\"taskId\":\"%s\"}", task->id);
   hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
-  hf_pieces_init(&pieces);
   int r = hf_compose_notification(&text, HF_STR("x"), params.ptr ? params : HF_STR("{}"));
   if (r == 0)
-    r = hf_message_decode(&text, &message, &refusal);
+    r = hf_message_decode(&text, &plain, &refusal);
   if (r == 0) {
     struct hf_rewrite rewrite;
-    hf_rewrite_begin(&rewrite, &message);
-    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_RELATED_TASK), (struct hf_str){related, (size_t)n});
-    r = hf_rewrite_finish(&rewrite, &pieces);
+    hf_rewrite_begin(&rewrite, &plain);
+    hf_task_relate(&rewrite, hf_str_from(task->id));
+    r = hf_rewrite_finish_message(&rewrite, &related);
   }
-  hf_message_deinit(&message);
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
   if (r == 0)
-    r = hf_pieces_join(&pieces, &text);
-  if (r == 0)
-    r = hf_message_decode(&text, &message, &refusal);
-  if (r == 0)
-    r = hf_buf_append_str(out, hf_message_raw(&message, HF_FIELD_PARAMS));
-  hf_message_deinit(&message);
-  hf_pieces_deinit(&pieces);
+    r = hf_buf_append_str(out, hf_message_raw(&related, HF_FIELD_PARAMS));
+  hf_message_deinit(&plain);
+  hf_message_deinit(&related);
   hf_buf_deinit(&text);
   return r;
 }

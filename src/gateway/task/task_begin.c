@@ -12,10 +12,6 @@
 
 enum { TASK_SECRET_LEN = 16, TASK_WRITE_WAIT_S = 2, CREATED_MAX = 1 << 16 };
 
-static struct hf_str text_of(const char *text) {
-  return text ? hf_str_from(text) : HF_STR("");
-}
-
 struct hf_task_ties *hf_task_ties_of(struct hf_exchange *exchange) {
   if (exchange->ties)
     return exchange->ties;
@@ -45,7 +41,7 @@ static struct hf_task *draft_of(struct hf_exchange *exchange) {
   const struct hf_stored_task row = {
       .id = hf_str_from(id),
       .principal = hf_exchange_principal(exchange),
-      .endpoint = text_of(exchange->client->server),
+      .endpoint = hf_str_from(exchange->client->server),
       .tool = hf_letter_tool(exchange),
       .call = hf_outcome_call_id(exchange, call),
       .created_ms = now,
@@ -80,7 +76,8 @@ static void note_begun(struct hf_exchange *exchange, const struct hf_task *task)
   hf_metrics_add(&exchange->client->gateway->metrics, HF_METRIC_TASKS);
   hf_log_event(exchange->client->gateway->loop->log, HF_LOG_INFO, "call becomes a task",
                HF_LOG_STR("call", hf_str_from(task->call)), HF_LOG_STR("task", hf_str_from(task->id)),
-               HF_LOG_STR("tool", hf_str_from(task->tool)), HF_LOG_STR("principal", text_of(task->principal)));
+               HF_LOG_STR("tool", hf_str_from(task->tool)),
+               HF_LOG_STR("principal", hf_str_from(task->principal ? task->principal : "")));
 }
 
 /* Nobody waits on the line any more. */
@@ -268,7 +265,7 @@ enum hf_stage_result hf_task_before(struct hf_exchange *exchange) {
 }
 
 void hf_task_at_server(struct hf_exchange *exchange, const struct hf_instance *instance, struct hf_str server_task) {
-  struct hf_task *task = exchange->task ? exchange->task : exchange->ties ? exchange->ties->draft : NULL;
+  struct hf_task *task = hf_task_made_of(exchange);
   if (task && hf_task_set_server(task, instance, server_task) == 0)
     hf_task_keep(task, NULL);
   else if (!task && may_become(exchange) && hf_task_is_taken(exchange))

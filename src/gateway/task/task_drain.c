@@ -5,10 +5,6 @@
 
 /* What becomes of tasks when the gateway is to end. */
 
-static struct hf_task *of_link(struct hf_list *link) {
-  return HF_CONTAINER_OF(link, struct hf_task, link);
-}
-
 /* Whoever waits for the result asks again, of the next gateway. */
 static void dismiss_awaiting(struct hf_task *task) {
   while (!hf_list_empty(&task->awaiting)) {
@@ -47,7 +43,7 @@ static bool is_followed(const struct hf_task *task) {
 void hf_tasks_drain(struct hf_gateway *gateway) {
   struct hf_list *it, *tmp;
   HF_LIST_FOREACH (it, tmp, &gateway->tasks->running) {
-    struct hf_task *task = of_link(it);
+    struct hf_task *task = hf_task_of_link(it);
     dismiss_awaiting(task);
     if (!task->told || task->ending)
       continue;
@@ -65,7 +61,7 @@ void hf_tasks_stop(struct hf_gateway *gateway) {
   struct hf_list *it, *tmp;
   gateway->tasks->stopping = true;
   HF_LIST_FOREACH (it, tmp, &gateway->tasks->running) {
-    struct hf_task *task = of_link(it);
+    struct hf_task *task = hf_task_of_link(it);
     if (task->told && task->exchange)
       hf_exchange_cancel(task->exchange);
   }

@@ -4,11 +4,7 @@
 #include "mcp/rewrite.h"
 #include "json/value.h"
 
-#include <stdio.h>
-
 /* What is told of a task without a request for it. */
-
-enum { RELATED_MAX = 128 };
 
 static void tell_listener(const struct hf_task *task, struct hf_exchange *exchange) {
   struct hf_pieces text;
@@ -103,12 +99,10 @@ static void pass_on(struct hf_task *task, const struct hf_message *message) {
   struct hf_client *origin = legacy_origin(task);
   struct hf_rewrite rewrite;
   struct hf_pieces text;
-  char related[RELATED_MAX];
-  int n = snprintf(related, sizeof related, "{\"taskId\":\"%s\"}", task->id);
   hf_rewrite_begin(&rewrite, message);
   if (message->method == HF_METHOD_PROGRESS)
     hf_rewrite_set_progress_token(&rewrite, hf_str_from(task->token));
-  hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_RELATED_TASK), (struct hf_str){related, (size_t)n});
+  hf_task_relate(&rewrite, hf_str_from(task->id));
   hf_pieces_init(&text);
   if (hf_rewrite_finish(&rewrite, &text) == 0) {
     if (!hf_list_empty(&task->awaiting))

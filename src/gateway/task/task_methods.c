@@ -20,6 +20,11 @@ static void answer_elsewhere(struct hf_exchange *exchange) {
                     HF_STR("another gateway runs this task: here it can be read, but not changed"), no_data);
 }
 
+static void answer_bad_cursor(struct hf_exchange *exchange) {
+  hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'cursor' is none that was given out, or too old"),
+                    no_data);
+}
+
 static void answer_ended(struct hf_exchange *exchange, const struct hf_task_view *view) {
   struct hf_buf text;
   hf_buf_init(&text, REFUSAL_MAX);
@@ -64,16 +69,8 @@ void hf_task_untie(struct hf_exchange *exchange) {
     task->round.questions[i].asked = false;
 }
 
-/* Looking into the store. */
-
 static void on_slow(struct hf_exchange *exchange) {
   hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("the store does not answer"), no_data);
-}
-
-static bool copy(struct hf_arena *arena, struct hf_str *text) {
-  if (text->ptr)
-    *text = hf_arena_copy(arena, *text);
-  return true;
 }
 
 static void on_row(void *ctx, const struct hf_stored_task *row) {
@@ -86,9 +83,10 @@ static void on_row(void *ctx, const struct hf_stored_task *row) {
   *kept = *row;
   ties->had_row = true;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    const bool there = texts[i]->ptr != NULL;
-    if (copy(&exchange->arena, texts[i]) && there && !texts[i]->ptr)
-      ties->had_row = false;
+    if (!texts[i]->ptr)
+      continue;
+    *texts[i] = hf_arena_copy(&exchange->arena, *texts[i]);
+    ties->had_row &= texts[i]->ptr != NULL;
   }
 }
 
@@ -152,8 +150,6 @@ static void await(struct hf_exchange *exchange, struct hf_task *task) {
     hf_task_ask_there(task, exchange);
 }
 
-/* tasks/get */
-
 static void found_state(struct hf_exchange *exchange, const struct hf_stored_task *row) {
   const struct hf_task_view view = hf_task_view_row(row);
   hf_task_answer_state(exchange, &view);
@@ -167,11 +163,9 @@ void hf_task_get(struct hf_exchange *exchange) {
   hf_task_answer_state(exchange, &view);
 }
 
-/* tasks/result */
-
 static void found_result(struct hf_exchange *exchange, const struct hf_stored_task *row) {
   const struct hf_task_view view = hf_task_view_row(row);
-  if (view.status < HF_TASK_COMPLETED)
+  if (!hf_task_status_is_terminal(view.status))
     answer_elsewhere(exchange);
   else
     hf_task_answer_result(exchange, &view);
@@ -188,10 +182,8 @@ void hf_task_result(struct hf_exchange *exchange) {
     await(exchange, task);
 }
 
-/* tasks/update */
-
 static void found_for_update(struct hf_exchange *exchange, const struct hf_stored_task *row) {
-  if (row->status < HF_TASK_COMPLETED)
+  if (!hf_task_status_is_terminal(row->status))
     answer_elsewhere(exchange);
   else
     hf_task_answer_nothing(exchange);
@@ -210,11 +202,9 @@ void hf_task_update(struct hf_exchange *exchange) {
   hf_task_answer_nothing(exchange);
 }
 
-/* tasks/cancel */
-
 static void found_for_cancel(struct hf_exchange *exchange, const struct hf_stored_task *row) {
   const struct hf_task_view view = hf_task_view_row(row);
-  if (view.status < HF_TASK_COMPLETED)
+  if (!hf_task_status_is_terminal(view.status))
     answer_elsewhere(exchange);
   else if (exchange->era == HF_ERA_MODERN)
     hf_task_answer_nothing(exchange);
@@ -257,8 +247,6 @@ void hf_task_cancel(struct hf_exchange *exchange) {
     answer_ended(exchange, &view);
   }
 }
-
-/* tasks/list */
 
 static void open_list(struct hf_task_ties *ties) {
   hf_buf_init(&ties->rows, LIST_MAX);
@@ -308,8 +296,7 @@ static void on_list_read(struct hf_task_query *query, int error) {
   ties->querying = false;
   hf_exchange_go_on(exchange);
   if (error == HF_ERR_NOTFOUND)
-    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'cursor' is none that was given out, or too old"),
-                      no_data);
+    answer_bad_cursor(exchange);
   else if (error < 0)
     hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("the store cannot be read"), no_data);
   else
@@ -321,7 +308,7 @@ static void list_from_store(struct hf_exchange *exchange, struct hf_str after) {
   struct hf_task_ties *ties = exchange->ties;
   const struct hf_task_filter filter = {
       .principal = hf_exchange_principal(exchange),
-      .endpoint = exchange->client->server ? hf_str_from(exchange->client->server) : HF_STR(""),
+      .endpoint = hf_str_from(exchange->client->server),
       .after = after,
       .limit = LIST_LIMIT,
   };
@@ -347,8 +334,7 @@ static void list_from_memory(struct hf_exchange *exchange, struct hf_str after) 
   struct hf_task_ties *ties = exchange->ties;
   const struct hf_task *task = after.ptr ? hf_task_find(exchange, after) : NULL;
   if (after.ptr && !task) {
-    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'cursor' is none that was given out, or too old"),
-                      no_data);
+    answer_bad_cursor(exchange);
     return;
   }
   while (ties->row_count < LIST_LIMIT && (task = oldest_after(exchange, task)) != NULL) {

@@ -95,30 +95,17 @@ static void set_words(struct hf_rewrite *rewrite, const struct hf_client *client
 /* The request as a modern client would make it. */
 static int make_modern(struct hf_exchange *exchange) {
   struct hf_message *request = &exchange->request, made = {0};
-  struct hf_refusal refusal;
   struct hf_error why;
   struct hf_rewrite rewrite;
-  struct hf_pieces pieces;
-  struct hf_buf text;
   hf_rewrite_begin(&rewrite, request);
   set_words(&rewrite, exchange->client);
   hf_rewrite_remove_member(&rewrite, request->at[HF_FIELD_PARAMS], HF_STR("task"));
-  hf_pieces_init(&pieces);
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
-  int r = hf_rewrite_finish(&rewrite, &pieces);
-  if (r == 0)
-    r = hf_pieces_join(&pieces, &text);
-  if (r == 0)
-    r = hf_message_decode(&text, &made, &refusal);
-  if (r == 0) {
-    hf_message_deinit(request);
-    hf_message_move(request, &made);
-    r = hf_request_meta_read(request, &exchange->meta, &why);
-  }
-  hf_message_deinit(&made);
-  hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
-  return r;
+  int r = hf_rewrite_finish_message(&rewrite, &made);
+  if (r < 0)
+    return r;
+  hf_message_deinit(request);
+  hf_message_move(request, &made);
+  return hf_request_meta_read(request, &exchange->meta, &why);
 }
 
 bool hf_task_read_wish(struct hf_exchange *exchange) {

@@ -12,7 +12,10 @@ enum {
   HF_TASK_QUESTIONS_MAX = 16,      /* in one of them */
   HF_TASK_MESSAGE_MAX = 1024,      /* of a status message; what is longer is cut */
   HF_TASKS_MAX = 1 << 20,
+  HF_TASK_ENDED_GRACE_MS = 60 * 1000, /* so long at least an end can be fetched, whatever the time to live */
 };
+
+struct hf_rewrite;
 
 struct hf_tasks {
   struct hf_gateway *gateway;
@@ -118,8 +121,17 @@ static inline struct hf_gateway *hf_task_gateway(const struct hf_task *task) {
   return task->tasks->gateway;
 }
 
+static inline struct hf_task *hf_task_of_link(struct hf_list *link) {
+  return HF_CONTAINER_OF(link, struct hf_task, link);
+}
+
+/* What this call has become, or is about to; NULL: no task. */
+static inline struct hf_task *hf_task_made_of(const struct hf_exchange *exchange) {
+  return exchange->task ? exchange->task : exchange->ties ? exchange->ties->draft : NULL;
+}
+
 static inline bool hf_task_has_ended(const struct hf_task *task) {
-  return task->status >= HF_TASK_COMPLETED;
+  return hf_task_status_is_terminal(task->status);
 }
 
 /* task_begin.c */
@@ -204,6 +216,9 @@ void hf_task_answer_result(struct hf_exchange *exchange, const struct hf_task_vi
 
 /* Appends the answer to the request that has become a task. Returns 0 or the buffer's error. */
 int hf_task_write_created(const struct hf_task *task, struct hf_str id, enum hf_era era, struct hf_buf *out);
+
+/* Says in a message's `_meta` which task it is about. */
+void hf_task_relate(struct hf_rewrite *rewrite, struct hf_str id);
 
 /* Composes a notification about its state. Returns 0 or an error. */
 int hf_task_compose_notice(const struct hf_task *task, enum hf_era era, struct hf_str subscription,

@@ -6,11 +6,7 @@
 
 /* The rows of tasks, and what earlier gateways have left in them. */
 
-enum { REQUEST_MAX = 1 << 16, TEXT_MAX = 2048, ENDED_GRACE_MS = 60 * 1000 };
-
-static struct hf_str text_of(const char *text) {
-  return text ? hf_str_from(text) : (struct hf_str){NULL, 0};
-}
+enum { REQUEST_MAX = 1 << 16, TEXT_MAX = 2048 };
 
 #define TOO_LARGE                                                                                                      \
   "{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"The tool was executed, and its result was " \
@@ -27,19 +23,19 @@ static struct hf_str result_of(const struct hf_task *task) {
 /* As long as it has not ended it is not forgotten, however long that takes. */
 static int64_t kept_until(const struct hf_task *task) {
   const struct hf_limits *limits = &hf_task_gateway(task)->settings->limits;
-  return task->ending ? task->expires_ms : task->expires_ms + limits->task_ttl / HF_MS(1) + ENDED_GRACE_MS;
+  return task->ending ? task->expires_ms : task->expires_ms + limits->task_ttl / HF_MS(1) + HF_TASK_ENDED_GRACE_MS;
 }
 
 void hf_task_keep(struct hf_task *task, struct hf_store_wait *wait) {
   struct hf_store *store = hf_task_gateway(task)->store;
   const struct hf_stored_task row = {
       .id = hf_str_from(task->id),
-      .principal = task->principal ? hf_str_from(task->principal) : HF_STR(""),
-      .endpoint = task->endpoint ? hf_str_from(task->endpoint) : HF_STR(""),
+      .principal = hf_str_from(task->principal),
+      .endpoint = hf_str_from(task->endpoint),
       .call = hf_str_from(task->call),
-      .tool = text_of(task->tool),
-      .server = text_of(task->server),
-      .server_task = text_of(task->server_task),
+      .tool = hf_str_from(task->tool),
+      .server = hf_str_from(task->server),
+      .server_task = hf_str_from(task->server_task),
       .status = task->ending ? task->end : task->status,
       .message = hf_str_from(task->message),
       .result = result_of(task),
@@ -72,8 +68,7 @@ void hf_task_lost(struct hf_task *task, struct hf_str letter) {
   struct hf_buf text;
   hf_buf_init(&text, TEXT_MAX);
   task->resuming = false;
-  int r =
-      hf_buf_printf(&text, "The gateway that ran '%s' was stopped in the middle of it, and ", text_of(task->tool).ptr);
+  int r = hf_buf_printf(&text, "The gateway that ran '%s' was stopped in the middle of it, and ", task->tool);
   if (r == 0)
     r = hf_buf_append_str(&text, task->server_task ? HF_STR("its server cannot be asked how it went on")
                                                    : HF_STR("it is not known whether it was sent"));
@@ -104,7 +99,7 @@ static int compose_call(const struct hf_task *task, struct hf_message *ret_reque
   hf_json_write_member_str(&w, "method", HF_STR("tools/call"));
   hf_json_write_key(&w, "params");
   hf_json_write_object(&w);
-  hf_json_write_member_str(&w, "name", text_of(task->tool));
+  hf_json_write_member_str(&w, "name", hf_str_from(task->tool));
   hf_json_write_key(&w, "_meta");
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, HF_META_VERSION, HF_STR("2026-07-28"));
