@@ -245,7 +245,8 @@ struct hf_store_ops {
    * that is still dead (or quarantined, or that we are replaying as this call: then `replays` rises, too) is not
    * written twice: its count rises, its attempts are the newest, `executed` is the maximum, and it is dead again, or
    * quarantined. If it fails, the intent stays, and becomes a letter when this owner ends; who wants none settles it.
-   */
+   * Without `arguments` they are its intent's, and so is what makes it equal to others; where there is no intent, they
+   * are not known. */
   void (*bury)(struct hf_store *store, const struct hf_letter *letter, struct hf_store_wait *wait);
 
   /* Sets the status of the letter with this id, and what else is not absent: result, call, key, arguments, executed

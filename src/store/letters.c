@@ -204,9 +204,34 @@ int hf_database_add_letter(struct hf_database *database, const struct hf_letter 
   return r > 0 ? write_return(database, letter, *ret_row, status, id) : write_new(database, letter, id, ret_row);
 }
 
+/* Whoever went on with a call that another gateway had made knows only what its intent says of it. */
+static int add_intended(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX],
+                        int64_t *ret_row) {
+  struct hf_letter whole = *letter;
+  sqlite3_stmt *s = hf_database_statement(database, HF_SQL_INTENT_OF_CALL);
+  hf_bind_str(s, 1, letter->call);
+  const int found = hf_database_step(database, s);
+  if (found < 0)
+    return found;
+  whole.redacted = true; /* without an intent nobody knows its arguments */
+  if (found > 0) {
+    whole.priority = (unsigned)sqlite3_column_int(s, 0);
+    whole.redacted = sqlite3_column_int(s, 1) != 0;
+    whole.fingerprint = hf_column_fingerprint(s, 2);
+    whole.route = hf_column_str(s, 3);
+    whole.key = hf_column_str(s, 4);
+    whole.trace_id = hf_column_str(s, 5);
+    whole.arguments = hf_column_str(s, 6);
+  }
+  const int added = hf_database_add_letter(database, &whole, id, ret_row);
+  const int r = found > 0 ? hf_database_run(database, s) : 0;
+  return added < 0 ? added : r;
+}
+
 int hf_database_bury(struct hf_database *database, const struct hf_letter *letter, char id[HF_LETTER_ID_MAX]) {
   int64_t row;
-  int r = hf_database_add_letter(database, letter, id, &row);
+  int r = letter->arguments.ptr ? hf_database_add_letter(database, letter, id, &row)
+                                : add_intended(database, letter, id, &row);
   if (r == 0 && letter->priority == HF_PRIORITY_FIRST)
     hf_database_tell(database, HF_NEWS_URGENT, row);
   return r == 0 && letter->call.ptr ? hf_database_settle(database, letter->call) : r;

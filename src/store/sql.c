@@ -104,6 +104,8 @@ const char *const hf_sql_texts[HF_SQL_COUNT] = {
     [HF_SQL_SETTLE_REPLAY] = "DELETE FROM intents WHERE call = (SELECT call FROM letters WHERE rowid = ?1)",
     [HF_SQL_INTENT_LIST] = "SELECT call, priority, at_ms, redacted, fingerprint, principal, server, tool, route, key,"
                            " trace_id, arguments FROM intents WHERE owner = ?1",
+    [HF_SQL_INTENT_OF_CALL] = "SELECT priority, redacted, fingerprint, route, key, trace_id, arguments FROM intents"
+                              " WHERE call = ?1",
     [HF_SQL_INTENT_END_ALL] = "DELETE FROM intents WHERE owner = ?1",
     [HF_SQL_INTENT_LEAVE] = "UPDATE intents SET owner = '' WHERE owner = ?1 AND call IN (" TASKS_TO_FOLLOW("?2") ")",
     [HF_SQL_INTENT_TAKE] = "UPDATE intents SET owner = ?1 WHERE owner = '' AND call IN (SELECT call FROM tasks"

@@ -171,8 +171,22 @@ static struct fake_letter *add_letter(struct fake_store *store, const struct hf_
   return letter;
 }
 
-static void op_bury(struct hf_store *head, const struct hf_letter *letter, struct hf_store_wait *wait) {
+static struct hf_letter with_intent(struct fake_store *store, const struct hf_letter *letter) {
+  struct hf_letter whole = *letter;
+  for (size_t i = 0; !letter->arguments.ptr && i < FAKE_ROWS_MAX; i++) {
+    struct fake_intent *intent = &store->intents[i];
+    if (!intent->used || !hf_str_equal(hf_str_from(intent->call), letter->call))
+      continue;
+    whole.arguments = get(intent->arguments);
+    whole.key = get(intent->key);
+    whole.fingerprint = intent->fingerprint;
+  }
+  return whole;
+}
+
+static void op_bury(struct hf_store *head, const struct hf_letter *said, struct hf_store_wait *wait) {
   struct fake_store *store = store_of(head);
+  const struct hf_letter whole = with_intent(store, said), *letter = &whole;
   store->buried++;
   const char *id = "";
   if (store->error == 0) {

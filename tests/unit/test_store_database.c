@@ -134,6 +134,38 @@ static void database__a_letter_ends_its_intent(void **state) {
   hf_database_close(db);
 }
 
+static void database__a_letter_without_arguments_has_those_of_its_intent(void **state) {
+  (void)state;
+  struct hf_database *db = in_memory(NULL);
+  char id[HF_LETTER_ID_MAX];
+  const struct hf_intent intent = intent_of(1, "call-1");
+  assert_int_equal(ALONE(db, hf_database_intend(db, &intent)), 0);
+  struct hf_letter letter = letter_of(2, "call-1"); /* it cannot know what made the call equal to others */
+  letter.arguments = (struct hf_str){NULL, 0};
+  assert_int_equal(ALONE(db, hf_database_bury(db, &letter, id)), 0);
+  const struct read_letters *letters = read_all(db);
+  assert_int_equal(letters->count, 1);
+  assert_string_equal(letters->letter[0].arguments, "{\"item\":1}");
+  assert_string_equal(letters->letter[0].reason, "connection_lost");
+  assert_false(letters->letter[0].numbers.redacted);
+  const struct hf_fingerprint fingerprint = fingerprint_of(1);
+  assert_memory_equal(&letters->letter[0].numbers.fingerprint, &fingerprint, sizeof fingerprint);
+  assert_int_equal(ALONE(db, hf_database_intend(db, &intent)), 0); /* that has ended */
+  hf_database_close(db);
+}
+
+static void database__a_letter_without_arguments_and_intent_says_so(void **state) {
+  (void)state;
+  struct hf_database *db = in_memory(NULL);
+  char id[HF_LETTER_ID_MAX];
+  struct hf_letter letter = letter_of(2, "call-1");
+  letter.arguments = (struct hf_str){NULL, 0};
+  assert_int_equal(ALONE(db, hf_database_bury(db, &letter, id)), 0);
+  assert_string_equal(read_all(db)->letter[0].arguments, "");
+  assert_true(read_all(db)->letter[0].numbers.redacted); /* no replay without a patch */
+  hf_database_close(db);
+}
+
 struct told {
   unsigned count[HF_NEWS_URGENT + 1];
   char id[HF_LETTER_ID_MAX];
@@ -986,6 +1018,8 @@ int main(void) {
       cmocka_unit_test(database__a_letter_is_as_old_as_its_key),
       cmocka_unit_test(database__a_change_may_say_when_it_was_last_tried),
       cmocka_unit_test(database__a_letter_ends_its_intent),
+      cmocka_unit_test(database__a_letter_without_arguments_has_those_of_its_intent),
+      cmocka_unit_test(database__a_letter_without_arguments_and_intent_says_so),
       cmocka_unit_test(database__what_comes_back_too_often_is_quarantined),
       cmocka_unit_test(database__what_comes_first_is_told),
       cmocka_unit_test(database__without_quarantine_it_may_come_back_for_ever),
