@@ -80,10 +80,6 @@ static void refuse_endpoint(struct hf_http_channel *channel, int error, struct h
   fail(channel, &HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED), hf_str_from(why.text));
 }
 
-static struct hf_str source_of(const struct hf_http_channel *channel) {
-  return hf_buf_str(channel->source.target.len ? &channel->source.target : &channel->http->origin.target);
-}
-
 /* The configured path takes the place of the server's; the query, which has the session, is the server's. */
 static int override_path(const struct hf_http_channel *channel, struct hf_str said, struct hf_buf *target) {
   struct hf_buf joined;
@@ -97,7 +93,8 @@ static int override_path(const struct hf_http_channel *channel, struct hf_str sa
       r = hf_buf_append(&joined, query + 1, said.len - (size_t)(query + 1 - said.ptr));
   }
   if (r == 0)
-    r = hf_origin_resolve(&channel->http->origin, source_of(channel), hf_buf_str(&joined), target);
+    r = hf_origin_resolve(&channel->http->origin, hf_http_get_target(channel->http, &channel->source),
+                          hf_buf_str(&joined), target);
   hf_buf_deinit(&joined);
   return r;
 }
@@ -106,7 +103,8 @@ static void take_endpoint(struct hf_http_channel *channel, struct hf_str said) {
   struct hf_http *http = channel->http;
   said = hf_str_trim(said);
   int r = channel->override.len ? override_path(channel, said, &channel->endpoint)
-                                : hf_origin_resolve(&http->origin, source_of(channel), said, &channel->endpoint);
+                                : hf_origin_resolve(&http->origin, hf_http_get_target(channel->http, &channel->source),
+                                                    said, &channel->endpoint);
   if (r < 0) {
     refuse_endpoint(channel, r, said);
     return;
@@ -256,8 +254,9 @@ static void open_stream(struct hf_http_channel *channel) {
   bool carried;
   channel->due = false;
   hf_buf_reset(&channel->exchange.head, HF_REQUEST_HEAD_MAX);
-  int r = hf_http_write_head(http, &channel->exchange.head, HF_STR("GET"), source_of(channel), NULL,
-                             (struct hf_str){NULL, 0}, &carried);
+  int r =
+      hf_http_write_head(http, &channel->exchange.head, HF_STR("GET"),
+                         hf_http_get_target(channel->http, &channel->source), NULL, (struct hf_str){NULL, 0}, &carried);
   if (r < 0) {
     fail(channel, &HF_EVIDENCE(HF_EVIDENCE_NOT_STARTED), hf_str_from(hf_err_text(r)));
     return;

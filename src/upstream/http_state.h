@@ -123,6 +123,9 @@ hf_time hf_http_retry_after(const struct hf_http *http, const struct hf_http1_re
 enum hf_redirect hf_http_redirect_post(const struct hf_http *http, struct hf_str from,
                                        const struct hf_http1_reader *response, struct hf_redirection *redirection);
 
+/* Where a GET goes: where redirects have led, or else the configured target. Borrowed. */
+struct hf_str hf_http_get_target(const struct hf_http *http, const struct hf_redirection *redirection);
+
 /* Returns true, and where to, if a GET may go elsewhere. */
 bool hf_http_redirect_get(const struct hf_http *http, const struct hf_http1_reader *response,
                           struct hf_redirection *redirection);

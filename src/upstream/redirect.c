@@ -28,6 +28,10 @@ enum hf_redirect hf_http_redirect_post(const struct hf_http *http, struct hf_str
   return HF_REDIRECT_NONE;
 }
 
+struct hf_str hf_http_get_target(const struct hf_http *http, const struct hf_redirection *redirection) {
+  return hf_buf_str(redirection->target.len ? &redirection->target : &http->origin.target);
+}
+
 bool hf_http_redirect_get(const struct hf_http *http, const struct hf_http1_reader *response,
                           struct hf_redirection *redirection) {
   bool redirect = response->status >= 301 && response->status <= 308 && response->status != 304;
@@ -36,8 +40,7 @@ bool hf_http_redirect_get(const struct hf_http *http, const struct hf_http1_read
     return false;
   struct hf_buf there;
   hf_buf_init(&there, HF_URL_MAX);
-  struct hf_str from = hf_buf_str(redirection->target.len ? &redirection->target : &http->origin.target);
-  if (hf_origin_resolve(&http->origin, from, location, &there) < 0) {
+  if (hf_origin_resolve(&http->origin, hf_http_get_target(http, redirection), location, &there) < 0) {
     hf_buf_deinit(&there);
     return false;
   }

@@ -133,8 +133,7 @@ static const struct hf_http_exchange_events exchange_events = {on_sent, on_head,
 
 static void open_stream(struct hf_http_stream *stream) {
   struct hf_http *http = stream->http;
-  struct hf_str target =
-      hf_buf_str(stream->redirection.target.len ? &stream->redirection.target : &http->origin.target);
+  struct hf_str target = hf_http_get_target(http, &stream->redirection);
   bool carried;
   stream->streaming = false;
   stream->got_message = false;
