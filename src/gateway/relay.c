@@ -279,6 +279,12 @@ static bool read_progress(const struct hf_message *message, double *ret_progress
   return true;
 }
 
+/* Which task that is, its server says by its own id. */
+static void unrelate(const struct hf_exchange *exchange, const struct hf_message *message, struct hf_rewrite *rewrite) {
+  if (exchange->follow && message->at[HF_FIELD_PARAMS_META])
+    hf_rewrite_remove_meta(rewrite, HF_STR(HF_META_RELATED_TASK));
+}
+
 /* A repeated call starts from nothing, but what the client sees must not fall. */
 static int relay_progress(struct hf_exchange *exchange, const struct hf_message *message, struct hf_pieces *ret_text) {
   double progress;
@@ -291,6 +297,7 @@ static int relay_progress(struct hf_exchange *exchange, const struct hf_message 
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, message);
   hf_rewrite_set_progress_token(&rewrite, exchange->request.progress_token);
+  unrelate(exchange, message, &rewrite);
   return hf_rewrite_finish(&rewrite, ret_text);
 }
 
@@ -340,5 +347,6 @@ int hf_relay_notification(struct hf_exchange *exchange, const struct hf_message 
     return HF_ERR_NOTFOUND;
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, message);
+  unrelate(exchange, message, &rewrite);
   return hf_rewrite_finish(&rewrite, ret_text);
 }

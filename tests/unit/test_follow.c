@@ -869,6 +869,7 @@ static void follow__an_older_task_asks_on_the_stream_of_its_result(void **state)
       "\"requestedSchema\":{},\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t/1\"}}}}");
   assert_int_equal(bed.reply.message_count, 1);
   assert_has(bed.reply.messages[0], "\"message\":\"Who?\"");
+  assert_null(strstr(bed.reply.messages[0], "t/1"));
   polled(&bed, "{" TASK("input_required", "") "}");
   assert_int_equal(count(&bed, HF_METHOD_TASKS_RESULT), 1); /* one is open */
   for (int i = 0; i < 20; i++)
@@ -878,6 +879,13 @@ static void follow__an_older_task_asks_on_the_stream_of_its_result(void **state)
   assert_int_equal(bed.upstream->posted_count, 1);
   assert_has(bed.upstream->posted[0], "\"id\":\"s1\"");
   assert_has(bed.upstream->posted[0], "\"action\":\"cancel\"");
+  assert_has(bed.upstream->posted[0], "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t/1\"}}");
+  upstream_message(
+      bed.upstream, result,
+      "{\"jsonrpc\":\"2.0\",\"id\":\"s2\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"?\","
+      "\"requestedSchema\":{},\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t/1\"}}}}");
+  client_answers(&bed, 1, "\"error\":{\"code\":-1,\"message\":\"no\"}"); /* an error has no _meta */
+  assert_has(bed.upstream->posted[1], "\"error\":{\"code\":-1,");
   upstream_answer(result, RESULT);
   assert_has(bed.reply.answer, "\"text\":\"done\"");
   bed_close(&bed);
@@ -896,6 +904,7 @@ static void follow__a_question_outside_any_stream_says_whose_task_it_is(void **s
                    "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t\\/1\"}}}}");
   assert_int_equal(bed.reply.message_count, 1); /* and not the call that was sent last */
   assert_int_equal(other.message_count, 0);
+  assert_null(strstr(bed.reply.messages[0], "related-task"));
   upstream_answer(open_request(&bed, HF_METHOD_TOOLS_CALL), RESULT);
   reply_deinit(&other);
   bed_close(&bed);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "gateway/task/task.h"
+#include "gateway/task/task_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -659,6 +660,46 @@ static void task__of_2025_11_25_asks_on_the_stream_of_its_result(void **state) {
   close_world(&bed);
 }
 
+/* Each side hears of its own id of the task only. */
+static void task__of_2025_11_25_has_another_id_at_its_server(void **state) {
+  (void)state;
+#define RELATED(id) "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"" id "\"}}"
+  struct bed bed;
+  struct fake_reply result = {0};
+  char params[128], id[32], text[512];
+  open_legacy(&bed, HF_TASKS_AUTO, NULL);
+  struct hf_attempt_ref *ref = call_old(&bed, "");
+  struct fake_upstream *upstream = world_upstream(&bed.world, "old");
+  snprintf(params, sizeof params, "\"taskId\":\"%s\"", bed.id);
+  send_old(&bed, &result, "9", "tasks/result", params);
+  static const char *const questions[] = {
+      "{\"jsonrpc\":\"2.0\",\"id\":\"x1\",\"method\":\"elicitation/create\",\"params\":{"
+      "\"message\":\"Who?\"," RELATED("far/9") "}}",
+      FORM};
+  for (size_t i = 0; i < 2; i++) {
+    upstream_message(upstream, ref, questions[i]);
+    world_run(&bed.world, 0);
+    assert_has(result.messages[i], "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"t-");
+    assert_lacks(result.messages[i], "far/9");
+    cut(result.messages[i], "\"id\":", ',', id, sizeof id);
+    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"decline\"," RELATED("%s") "}}",
+             id, bed.id);
+    client_send(&bed.world, &bed.client, NULL, text);
+    world_run(&bed.world, 0);
+  }
+  assert_int_equal(upstream->posted_count, 2);
+  assert_has(upstream->posted[0], RELATED("far/9"));
+  assert_lacks(upstream->posted[0], bed.id);
+  assert_has(upstream->posted[1], "\"action\":\"decline\"");
+  assert_lacks(upstream->posted[1], "related-task");
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, 0);
+  assert_has(result.answer, "\"text\":\"done\"");
+  reply_deinit(&result);
+  close_world(&bed);
+#undef RELATED
+}
+
 static void task__of_2025_11_25_is_listed_for_who_has_a_name(void **state) {
   (void)state;
   struct bed bed;
@@ -790,6 +831,23 @@ static void task__of_a_server_is_one_at_once(void **state) {
   assert_has(get(&bed), "\"statusMessage\":\"half\"");
   answer_poll(&bed, FAR_STATE("complete", "completed", ",\"result\":" DONE));
   assert_has(get(&bed), "\"text\":\"done\"}],\"n\":1.50");
+  close_world(&bed);
+}
+
+static void task__a_message_is_cut_at_its_limit(void **state) {
+  (void)state;
+  struct bed bed;
+  char words[HF_TASK_MESSAGE_MAX + 2], more[HF_TASK_MESSAGE_MAX + 64], shown[HF_TASK_MESSAGE_MAX + 64];
+  memset(words, 'a', HF_TASK_MESSAGE_MAX + 1);
+  words[HF_TASK_MESSAGE_MAX + 1] = '\0';
+  open_far(&bed);
+  call_far(&bed);
+  snprintf(more, sizeof more, ",\"statusMessage\":\"%s\"", words);
+  char text[2 * sizeof more];
+  snprintf(text, sizeof text, FAR_STATE("complete", "working", "%s"), more);
+  answer_poll(&bed, text);
+  snprintf(shown, sizeof shown, "\"statusMessage\":\"%s\"", words + 1);
+  assert_has(get(&bed), shown);
   close_world(&bed);
 }
 
@@ -928,6 +986,33 @@ static void task__of_a_server_is_followed_by_the_next_gateway(void **state) {
   }
 }
 
+/* Who took it over was never told its arguments, but the store was. */
+static void task__that_its_server_forgets_after_a_restart_leaves_its_arguments(void **state) {
+  (void)state;
+  struct bed bed;
+  open_far(&bed);
+  use_store(&bed);
+  call_far(&bed);
+  const struct hf_fingerprint fingerprint = bed.store.intents[0].fingerprint;
+  restart_far(&bed, false);
+  bed.world.settings->tool_defaults.letters = HF_LETTER_UNSAFE;
+  for (int i = 0; i < 1000 && !fake_store_letters(&bed.store); i++) {
+    world_run(&bed.world, HF_MS(100));
+    struct hf_attempt_ref *ref = sent(&bed);
+    if (ref)
+      upstream_error(ref, -32602, "no such task");
+  }
+  world_run(&bed.world, 0);
+  assert_has(get(&bed), "task_lost");
+  assert_int_equal(fake_store_letters(&bed.store), 1);
+  const struct hf_letter *letter = &bed.store.letters[0].row;
+  assert_true(hf_str_equal(letter->arguments, HF_STR("{\"a\":1}")));
+  assert_true(hf_str_equal(letter->executed, HF_STR("maybe")));
+  assert_memory_equal(&letter->fingerprint, &fingerprint, sizeof fingerprint);
+  assert_int_equal(fake_store_open_intents(&bed.store), 0);
+  close_world(&bed);
+}
+
 static void task__equal_calls_have_one_each(void **state) {
   (void)state;
   struct bed bed;
@@ -1021,15 +1106,18 @@ int main(void) {
       cmocka_unit_test(task__of_2025_11_25_is_cancelled_before_the_answer),
       cmocka_unit_test(task__of_2025_11_25_fails_by_a_tools_own_error),
       cmocka_unit_test(task__of_2025_11_25_asks_on_the_stream_of_its_result),
+      cmocka_unit_test(task__of_2025_11_25_has_another_id_at_its_server),
       cmocka_unit_test(task__of_2025_11_25_is_listed_for_who_has_a_name),
       cmocka_unit_test(task__of_2025_11_25_is_refused_where_there_are_none),
       cmocka_unit_test(task__lists_say_what_the_gateway_does),
       cmocka_unit_test(task__of_a_server_is_one_at_once),
       cmocka_unit_test(task__asks_for_a_modern_server_and_gives_its_state_back),
+      cmocka_unit_test(task__a_message_is_cut_at_its_limit),
       cmocka_unit_test(task__rounds_have_an_end),
       cmocka_unit_test(task__asks_only_so_much_at_once),
       cmocka_unit_test(task__results_in_memory_are_bounded),
       cmocka_unit_test(task__of_a_server_is_followed_by_the_next_gateway),
+      cmocka_unit_test(task__that_its_server_forgets_after_a_restart_leaves_its_arguments),
       cmocka_unit_test(task__equal_calls_have_one_each),
       cmocka_unit_test(task__ends_without_memory),
   };

@@ -6,6 +6,7 @@
 #include "gateway/question/held.h"
 #include "gateway/question/input_required.h"
 #include "gateway/task/follow.h"
+#include "gateway/task/server_task.h"
 #include "mcp/compose.h"
 #include "mcp/rewrite.h"
 #include "json/value.h"
@@ -29,6 +30,7 @@ static void question_free(struct hf_question *question) {
   hf_list_remove(&question->link);
   hf_instance_unref(question->instance);
   hf_free(question->server_id);
+  hf_free(question->relation);
   hf_free(question->held);
   hf_free(question);
 }
@@ -139,6 +141,26 @@ static void hold(struct hf_question *question, const struct hf_message *message)
   hf_held_asked(exchange);
 }
 
+static void ask(struct hf_question *question, const struct hf_message *message) {
+  if (question->exchange && question->exchange->era == HF_ERA_MODERN)
+    hold(question, message);
+  else
+    pass_on(question, message);
+}
+
+/* The server's id of its task is not the client's, which may have none. */
+static void ask_unrelated(struct hf_question *question, const struct hf_message *message, struct hf_str relation) {
+  struct hf_message plain = {0};
+  question->relation = hf_strndup(relation.ptr, relation.len);
+  if (question->relation && hf_server_task_strip(message, &plain) == 0) {
+    ask(question, &plain);
+  } else {
+    refuse(question->instance, message->id, HF_RPC_INTERNAL_ERROR, HF_STR("there is no memory to ask the client"));
+    question_free(question);
+  }
+  hf_message_deinit(&plain);
+}
+
 static struct hf_capabilities declared(const struct hf_client *client, const struct hf_exchange *exchange) {
   return exchange && exchange->era == HF_ERA_MODERN ? hf_capabilities_read(exchange->meta.capabilities)
                                                     : client->capabilities;
@@ -206,10 +228,11 @@ void hf_question_ask(struct hf_instance *instance, const struct hf_live *live, c
     return;
   }
   question->guessed = guessed;
-  if (modern)
-    hold(question, message);
+  const struct hf_str relation = hf_server_task_relation(hf_message_raw(message, HF_FIELD_PARAMS_META));
+  if (relation.ptr)
+    ask_unrelated(question, message, relation);
   else
-    pass_on(question, message);
+    ask(question, message);
 }
 
 static int compose_own(const struct hf_question *question, enum hf_method method, struct hf_str params,
@@ -298,10 +321,15 @@ void hf_question_answer(struct hf_client *client, const struct hf_message *respo
   struct hf_rewrite rewrite;
   hf_rewrite_begin(&rewrite, response);
   hf_rewrite_set_id(&rewrite, hf_str_from(question->server_id));
+  if (question->relation && response->kind == HF_MESSAGE_RESULT)
+    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_RELATED_TASK), hf_str_from(question->relation));
   struct hf_pieces text;
   hf_pieces_init(&text);
   if (hf_rewrite_finish(&rewrite, &text) == 0)
     hf_instance_post(question->instance, &text);
+  else
+    refuse(question->instance, hf_str_from(question->server_id), HF_RPC_INTERNAL_ERROR,
+           HF_STR("there is no memory for the answer"));
   hf_pieces_deinit(&text);
   unsigned attempt = question->attempt;
   question_free(question);
@@ -462,6 +490,30 @@ static void answer_own_held(struct hf_question *question, struct hf_str result) 
   hf_message_deinit(&response);
 }
 
+static int relate(const struct hf_question *question, struct hf_buf *text, struct hf_pieces *ret_text) {
+  struct hf_message response = {0};
+  struct hf_refusal refusal;
+  int r = hf_message_decode(text, &response, &refusal);
+  if (r == 0) {
+    struct hf_rewrite rewrite;
+    hf_rewrite_begin(&rewrite, &response);
+    hf_rewrite_set_meta(&rewrite, HF_STR(HF_META_RELATED_TASK), hf_str_from(question->relation));
+    r = hf_rewrite_finish(&rewrite, ret_text);
+  }
+  hf_message_deinit(&response);
+  return r;
+}
+
+static int compose_held(const struct hf_question *question, struct hf_str result, struct hf_pieces *ret_text) {
+  struct hf_buf text;
+  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
+  int r = hf_compose_result(&text, hf_str_from(question->server_id), result);
+  if (r == 0)
+    r = question->relation ? relate(question, &text, ret_text) : hf_pieces_add_copy(ret_text, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
+}
+
 /* What is no object is no answer. */
 static void answer_held(struct hf_question *question, struct hf_str result) {
   const struct hf_str id = hf_str_from(question->server_id);
@@ -469,16 +521,13 @@ static void answer_held(struct hf_question *question, struct hf_str result) {
     refuse(question->instance, id, HF_RPC_INTERNAL_ERROR, HF_STR("the client did not answer with a result"));
     return;
   }
-  struct hf_buf text;
-  hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);
   struct hf_pieces pieces;
   hf_pieces_init(&pieces);
-  if (hf_compose_result(&text, id, result) == 0 && hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0)
+  if (compose_held(question, result, &pieces) == 0)
     hf_instance_post(question->instance, &pieces);
   else
     refuse(question->instance, id, HF_RPC_INTERNAL_ERROR, HF_STR("there is no memory for the answer"));
   hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
 }
 
 static struct hf_question *find_held(const struct hf_exchange *exchange, const struct hf_json_doc *doc, uint32_t key) {

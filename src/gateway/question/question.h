@@ -28,6 +28,7 @@ struct hf_question {
   bool guessed;                 /* that it belongs to this call: nothing says so */
   uint64_t id;                  /* towards the client */
   char *server_id;              /* raw, owned; NULL: none */
+  char *relation;               /* raw, owned: which of the server's tasks asks, as that knows it; or NULL */
   char *held;                   /* of a modern client: the request as part of a result, raw, owned; NULL: it went out */
 };
 

@@ -5,7 +5,6 @@
 #include "gateway/pipeline.h"
 #include "gateway/question/question.h"
 #include "mcp/compose.h"
-#include "mcp/rewrite.h"
 #include "json/write.h"
 
 enum { ERROR_TEXT_MAX = 64 << 10 };
@@ -225,14 +224,6 @@ static void ask_for_state(struct hf_follow *follow) {
     failed(follow, false);
 }
 
-/* A tool's own result, without the server's id of its task, which is nobody else's business. */
-static int strip(const struct hf_message *response, struct hf_message *ret_message) {
-  struct hf_rewrite rewrite;
-  hf_rewrite_begin(&rewrite, response);
-  hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_RELATED_TASK));
-  return hf_rewrite_finish_message(&rewrite, ret_message);
-}
-
 /* Servers that know no more than that it failed have put the reason into its message. */
 static int tell_reason(const struct hf_follow *follow, const struct hf_message *response, struct hf_message *ret_made) {
   struct hf_buf reason, message, whole;
@@ -268,7 +259,7 @@ static int tell_reason(const struct hf_follow *follow, const struct hf_message *
 static void end_with(struct hf_follow *follow, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_message made = {0};
   const bool error = response->kind == HF_MESSAGE_ERROR;
-  const int r = error ? tell_reason(follow, response, &made) : strip(response, &made);
+  const int r = error ? tell_reason(follow, response, &made) : hf_server_task_strip(response, &made);
   if (r == 0)
     hf_follow_finish(follow, evidence, &made);
   else if (error)

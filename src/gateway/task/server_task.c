@@ -1,6 +1,6 @@
 #include "gateway/task/server_task.h"
 
-#include "mcp/message.h"
+#include "mcp/rewrite.h"
 #include "json/value.h"
 
 enum { TASK_NODES_MAX = 256 };
@@ -84,6 +84,17 @@ static struct hf_str member_of(struct hf_str raw, const char *name, enum hf_json
   return found;
 }
 
+struct hf_str hf_server_task_relation(struct hf_str meta) {
+  return member_of(meta, HF_META_RELATED_TASK, HF_JSON_OBJECT);
+}
+
 struct hf_str hf_server_task_related(struct hf_str meta) {
-  return member_of(member_of(meta, HF_META_RELATED_TASK, HF_JSON_OBJECT), "taskId", HF_JSON_STRING);
+  return member_of(hf_server_task_relation(meta), "taskId", HF_JSON_STRING);
+}
+
+int hf_server_task_strip(const struct hf_message *message, struct hf_message *ret_message) {
+  struct hf_rewrite rewrite;
+  hf_rewrite_begin(&rewrite, message);
+  hf_rewrite_remove_meta(&rewrite, HF_STR(HF_META_RELATED_TASK));
+  return hf_rewrite_finish_message(&rewrite, ret_message);
 }

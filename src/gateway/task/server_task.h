@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "gateway/store.h"
+#include "mcp/message.h"
 
 /* Spans of the text it was read from; absent ones have no pointer. */
 struct hf_server_task {
@@ -25,7 +26,12 @@ static inline bool hf_server_task_is_over(const struct hf_server_task *task) {
   return hf_task_status_is_terminal(task->status);
 }
 
-/* The raw id in `_meta["io.modelcontextprotocol/related-task"]`, given raw; absent if there is none. */
+/* `io.modelcontextprotocol/related-task` in a `_meta` that is given raw, and the id in it; absent if there is none. */
+struct hf_str hf_server_task_relation(struct hf_str meta);
 struct hf_str hf_server_task_related(struct hf_str meta);
+
+/* Makes a copy of a message (no error) without it: how one side calls a task is nobody else's business. Returns 0 or an
+ * error. */
+int hf_server_task_strip(const struct hf_message *message, struct hf_message *ret_message);
 
 #endif

@@ -3,6 +3,7 @@
 #include "gateway/question/input_required.h"
 #include "gateway/question/question.h"
 #include "gateway/session.h"
+#include "gateway/task/server_task.h"
 #include "gateway/task/task_state.h"
 #include "mcp/compose.h"
 #include "mcp/rewrite.h"
@@ -275,6 +276,14 @@ static void refuse_answer(struct hf_task *task, struct hf_task_question *questio
     give_up(task, why);
 }
 
+/* The client says by the gateway's id which task it answers. */
+static char *copy_answer(const struct hf_message *response) {
+  struct hf_message plain = {0};
+  char *answer = hf_server_task_strip(response, &plain) == 0 ? copy(hf_message_raw(&plain, HF_FIELD_RESULT)) : NULL;
+  hf_message_deinit(&plain);
+  return answer;
+}
+
 static void on_answer(struct hf_exchange *exchange, const struct hf_message *response, unsigned tag) {
   struct hf_task *task = exchange->ties ? exchange->ties->awaited : NULL;
   const unsigned index = tag % TAG_ROUND;
@@ -287,7 +296,7 @@ static void on_answer(struct hf_exchange *exchange, const struct hf_message *res
     return; /* tasks/update was quicker */
   else if (response->kind != HF_MESSAGE_RESULT)
     refuse_answer(task, question, "the client answered it with an error");
-  else if ((question->answer = copy(hf_message_raw(response, HF_FIELD_RESULT))) == NULL)
+  else if ((question->answer = copy_answer(response)) == NULL)
     give_up(task, "the gateway had no memory for the answer");
   else
     go_on_if_answered(task);
