@@ -12,11 +12,13 @@ import * as schemas from '@modelcontextprotocol/sdk/types.js';
 import { done, report, test } from '../../lib/tap.mjs';
 import { binary, collect, ended, eventually, modules, node, scratch, serve, writeConfig } from '../../lib/gateway.mjs';
 import { clients, textOf } from './lib.mjs';
+import { verbsOf } from './takers.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const document = path.join(here, '../../../docs/INTEROP.md');
 const version = (name) => JSON.parse(fs.readFileSync(path.join(modules, '@modelcontextprotocol', name, 'package.json'))).version;
-const CELL_MS = 8000;
+const CELL_MS = 20000;
+const AT_ONCE = 4; // rows; most of one is waiting
 
 // Starts a server that says its port: `child` prints it, or is told it.
 async function listening(context, args, env, pattern) {
@@ -31,7 +33,8 @@ async function listening(context, args, env, pattern) {
 
 const everything = path.join(modules, '@modelcontextprotocol/server-everything/dist/index.js');
 const fixture = path.join(here, '../../conformance/fixture.mjs');
-let nextPort = 20000 + (process.pid % 20000);
+const taskServers = { legacy: path.join(here, '../lib/task_server.mjs'), modern: path.join(here, '../../conformance/tasks.mjs') };
+let nextPort = 20000 + (process.pid % 12000); // below those that the system gives away
 
 async function everythingOn(context, mode, end) {
   const port = String(nextPort++);
@@ -39,11 +42,12 @@ async function everythingOn(context, mode, end) {
   return { url: `http://127.0.0.1:${port}/${end}` };
 }
 
-async function fixtureOf(context, era) {
-  return { url: `http://127.0.0.1:${await listening(context, [fixture], {}, /^(\d+)\n/)}/mcp`, era };
+async function programOf(context, program, era) {
+  return { url: `http://127.0.0.1:${await listening(context, [program], {}, /^(\d+)\n/)}/mcp`, era };
 }
 
 const ofEverything = {
+  holds: true,
   call: { name: 'echo', arguments: { message: 'hello' } },
   said: /hello/,
   long: { name: 'trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } },
@@ -51,8 +55,12 @@ const ofEverything = {
   completed: { ref: { type: 'ref/prompt', name: 'completable-prompt' }, argument: { name: 'department', value: 'E' } },
   sampling: { name: 'trigger-sampling-request', arguments: { prompt: 'x', maxTokens: 10 } },
   elicitation: { name: 'trigger-elicitation-request', arguments: {} },
+  task: { name: 'simulate-research-query', arguments: { topic: 'oslo' } },
+  onlyTask: { name: 'simulate-research-query', arguments: { topic: 'bergen' } },
+  found: /# Research Report: (oslo|bergen)/,
 };
 const ofFixture = {
+  holds: true,
   call: { name: 'test_simple_text', arguments: {} },
   said: /simple text/,
   long: { name: 'test_tool_with_progress', arguments: {} },
@@ -62,6 +70,16 @@ const ofFixture = {
   changes: { name: 'test_trigger_tool_change', arguments: {} },
   watched: 'test://watched-resource',
   updates: { name: 'test_trigger_resource_update', arguments: {} },
+  task: { name: 'test_simple_text', arguments: {} },
+  found: /simple text/,
+};
+const ofTaskServer = {
+  call: { name: 'greet', arguments: { name: 'ann' } },
+  said: /Hello, ann!/,
+  elicitation: { name: 'multi_input', arguments: {} },
+  task: { name: 'failing_job', arguments: {} },
+  onlyTask: { name: 'failing_job', arguments: { label: 'one call' } },
+  found: /the job has failed/,
 };
 const legacyQuestions = {
   sampling: { name: 'test_sampling', arguments: { prompt: 'x' } },
@@ -81,9 +99,13 @@ const servers = [
   { name: `server-everything ${version('server-everything')}`, over: 'HTTP+SSE', era: '2024-11-05', ...ofEverything,
     start: (context) => everythingOn(context, 'sse', 'sse') },
   { name: `SDK server ${version('server')}`, over: 'HTTP', era: 'legacy', ...ofFixture, ...legacyQuestions,
-    start: (context) => fixtureOf(context, 'legacy') },
+    start: (context) => programOf(context, fixture, 'legacy') },
   { name: `SDK server ${version('server')}`, over: 'HTTP', era: 'modern', ...ofFixture, ...modernQuestions,
-    start: (context) => fixtureOf(context, 'modern') },
+    start: (context) => programOf(context, fixture, 'modern') },
+  { name: `SDK server ${version('sdk')} with tasks`, over: 'HTTP', era: 'legacy', ...ofTaskServer,
+    start: (context) => programOf(context, taskServers.legacy, 'legacy') },
+  { name: `SDK server ${version('server')} with the tasks extension`, over: 'HTTP', era: 'modern', ...ofTaskServer,
+    start: (context) => programOf(context, taskServers.modern, 'modern') },
 ];
 
 const method = (kind, name, schema) => (kind === 'sdk 1' ? schema : name);
@@ -147,11 +169,21 @@ const features = {
   },
   sampling: async (face, { sampling }) => asks(face, sampling, /from the client/),
   elicitation: async (face, { elicitation }) => asks(face, elicitation, /ann|accept/i),
+  tasks: async (face, { task, found }) => {
+    const run = await verbsOf(face.kind, face.modern, face.client).start(face.prefix + task.name, task.arguments);
+    assert.ok(run.id, 'it was no task');
+    const { result, error } = await run.came;
+    assert.match(result ? textOf(result) : error.message, found);
+  },
+  'one call': async (face, { onlyTask, found }) => asks(face, onlyTask, found),
 };
 
+// Those that take long are shown together, when the others have been.
+const slow = ['tasks', 'one call'];
+
 // Which member of a server a feature needs.
-const needs = { progress: 'long', prompts: 'prompt', completion: 'completed', logging: 'logs', changes: 'changes',
-  subscriptions: 'watched', sampling: 'sampling', elicitation: 'elicitation' };
+const needs = { progress: 'long', prompts: 'prompt', resources: 'holds', completion: 'completed', logging: 'logs', changes: 'changes',
+  subscriptions: 'watched', sampling: 'sampling', elicitation: 'elicitation', tasks: 'task', 'one call': 'onlyTask' };
 
 const applies = (feature, client, server) =>
   (!needs[feature] || server[needs[feature]]) && !(feature === 'logging' && client.modern) && (!client.only || client.only.includes(feature));
@@ -170,7 +202,12 @@ function makeClient(kind) {
 async function connect(context, kind, over, settings) {
   const client = makeClient(kind);
   context.defer(() => client.close());
-  const config = { mcpServers: { s: { ...settings, instance: 'session' } }, limits: { listWait: '20s' }, store: { enabled: false } };
+  const config = {
+    mcpServers: { s: { ...settings, instance: 'session' } },
+    limits: { listWait: '20s' },
+    store: { enabled: false },
+    tools: { s__test_simple_text: { tasks: 'always' } },
+  };
   const modern = clients[kind].era === 'modern';
   if (over !== 'stdio') {
     const url = (await serve({ sse: { enabled: true }, ...config }, context)).url('s');
@@ -223,7 +260,7 @@ const callers = [
   ...Object.entries(titles).flatMap(([kind, title]) => transportsOf(kind).map((over) => (
     { title, over, modern: clients[kind].era === 'modern', open: (context, settings) => connect(context, kind, over, settings) }))),
   ...['HTTP', 'HTTP+SSE', 'stdio'].map((over) => ({
-    title: `inspector ${version('inspector-cli')}`, over, only: ['tools', 'call', 'prompts', 'resources'],
+    title: `inspector ${version('inspector-cli')}`, over, only: ['tools', 'call', 'prompts', 'resources', 'one call'],
     open: (context, settings) => inspect(context, over, settings),
   })),
 ];
@@ -241,13 +278,14 @@ async function tryRow(context, caller, server, problems) {
   const row = Object.fromEntries(Object.keys(features).map((feature) => [feature, applies(feature, caller, server) ? 'no' : '–']));
   try {
     const face = await within(caller.open(context, await server.start(context)));
-    for (const feature of Object.keys(features)) {
-      if (row[feature] === '–') continue;
-      await within(features[feature](face, server)).then(
+    const show = (feature) =>
+      within(features[feature](face, server)).then(
         () => (row[feature] = 'yes'),
         (error) => problems.push(`${feature}: ${String(error.message).split('\n')[0]}`),
       );
-    }
+    const wanted = Object.keys(features).filter((feature) => row[feature] !== '–');
+    for (const feature of wanted) if (!slow.includes(feature)) await show(feature);
+    await Promise.all(wanted.filter((feature) => slow.includes(feature)).map(show));
   } catch (error) {
     problems.push(error.message);
   }
@@ -269,18 +307,22 @@ for (const server of servers) {
   const lines = [sectionTitle(server), '', line(head), line(head.map(() => '---'))];
   const from = old.indexOf(`${sectionTitle(server)}\n`);
   const said = from < 0 ? '' : old.slice(from).split('\n### ')[0];
-  for (const caller of callers) {
+  const rows = [];
+  const fill = (at) => {
+    const caller = callers[at];
     const name = `${caller.title} over ${caller.over}, ${server.name} over ${server.over} (${server.era})`;
-    await test(name, async (context) => {
+    return test(name, async (context) => {
       const problems = [];
       const text = rowText(caller, await tryRow(context, caller, server, problems));
-      lines.push(text);
+      rows[at] = text;
       for (const problem of problems) context.comment(problem);
       if (writing) console.log(`# ${name}: ${problems.join('; ') || 'all'}`);
       else assert.ok(said.split('\n').includes(text), `docs/INTEROP.md does not say\n${text}\n${problems.join('\n')}`);
     }, { timeoutMs: 120000 });
-  }
-  sections.push(lines.join('\n'));
+  };
+  for (let at = 0; at < callers.length; at += AT_ONCE)
+    await Promise.all(callers.slice(at, at + AT_ONCE).map((caller, i) => fill(at + i)));
+  sections.push([...lines, ...rows].join('\n'));
 }
 const written = `${old.slice(0, old.indexOf(BEGIN))}${BEGIN}\n\n${sections.join('\n\n')}\n`;
 if (writing) fs.writeFileSync(document, written);
