@@ -164,6 +164,11 @@ int hf_cmd_explain(const struct hf_args *args) {
   if (hf_str_starts(search.call, HF_STR("d-")))
     return hf_complain(HF_EXIT_USAGE, "explain: '%.60s' is a dead letter: `holdfast dlq show %.60s` tells its call",
                        args->rest[0], args->rest[0]);
+  if (hf_str_starts(search.call, HF_STR("t-")))
+    return hf_complain(HF_EXIT_USAGE,
+                       "explain: '%.60s' is a task; its call is in the log, in the line 'call becomes a task', and in "
+                       "_meta[\"dev.holdfast/outcome\"] of its result",
+                       args->rest[0]);
   if (!is_call_id(search.call))
     return hf_complain(HF_EXIT_USAGE,
                        "explain: '%.60s' is no id of a call; they look like c-1a2b3c, and stand in the log "

@@ -337,7 +337,9 @@ static const struct hf_client_ops client_ops = {.notify = on_notify};
 static void refuse_open(struct hf_request *request, int error) {
   switch (error) {
   case HF_ERR_NOTFOUND:
-    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST, "there is no server of this name; /mcp serves all");
+    hf_request_refuse(request, 404, HF_RPC_INVALID_REQUEST,
+                      request->sse ? "there is no server of this name; /sse serves all"
+                                   : "there is no server of this name; /mcp serves all");
     return;
   case HF_ERR_LIMIT:
     request->retry_later = true;

@@ -26,14 +26,14 @@ struct hf_task_view hf_task_view(const struct hf_task *task) {
   };
 }
 
-struct hf_task_view hf_task_view_row(const struct hf_stored_task *row) {
+struct hf_task_view hf_task_view_row(const struct hf_gateway *gateway, const struct hf_stored_task *row) {
   return (struct hf_task_view){
       .id = row->id,
       .status = row->status,
       .message = row->message.len ? row->message : (struct hf_str){NULL, 0},
       .created_ms = row->created_ms,
       .updated_ms = row->updated_ms,
-      .ttl_ms = row->expires_ms - row->created_ms,
+      .ttl_ms = hf_task_row_expires_ms(gateway, row) - row->created_ms,
       .result = row->result,
       .failed = row->failed,
   };

@@ -151,7 +151,7 @@ static void await(struct hf_exchange *exchange, struct hf_task *task) {
 }
 
 static void found_state(struct hf_exchange *exchange, const struct hf_stored_task *row) {
-  const struct hf_task_view view = hf_task_view_row(row);
+  const struct hf_task_view view = hf_task_view_row(exchange->client->gateway, row);
   hf_task_answer_state(exchange, &view);
 }
 
@@ -164,7 +164,7 @@ void hf_task_get(struct hf_exchange *exchange) {
 }
 
 static void found_result(struct hf_exchange *exchange, const struct hf_stored_task *row) {
-  const struct hf_task_view view = hf_task_view_row(row);
+  const struct hf_task_view view = hf_task_view_row(exchange->client->gateway, row);
   if (!hf_task_status_is_terminal(view.status))
     answer_elsewhere(exchange);
   else
@@ -203,7 +203,7 @@ void hf_task_update(struct hf_exchange *exchange) {
 }
 
 static void found_for_cancel(struct hf_exchange *exchange, const struct hf_stored_task *row) {
-  const struct hf_task_view view = hf_task_view_row(row);
+  const struct hf_task_view view = hf_task_view_row(exchange->client->gateway, row);
   if (!hf_task_status_is_terminal(view.status))
     answer_elsewhere(exchange);
   else if (exchange->era == HF_ERA_MODERN)
@@ -282,7 +282,7 @@ static void on_listed(void *ctx, const struct hf_stored_task *row) {
   struct hf_exchange *exchange = ctx;
   struct hf_task_ties *ties = exchange->ties;
   const struct hf_task *task = hf_task_find(exchange, row->id);
-  const struct hf_task_view view = task ? hf_task_view(task) : hf_task_view_row(row);
+  const struct hf_task_view view = task ? hf_task_view(task) : hf_task_view_row(exchange->client->gateway, row);
   ties->row_count++;
   memcpy(ties->last, row->id.ptr, row->id.len < sizeof ties->last ? row->id.len + 1 : 0);
   ties->last[row->id.len < sizeof ties->last ? row->id.len : 0] = '\0';

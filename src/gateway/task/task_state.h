@@ -197,7 +197,7 @@ struct hf_task_view {
 };
 
 struct hf_task_view hf_task_view(const struct hf_task *task);
-struct hf_task_view hf_task_view_row(const struct hf_stored_task *row);
+struct hf_task_view hf_task_view_row(const struct hf_gateway *gateway, const struct hf_stored_task *row);
 
 enum hf_task_form {
   HF_TASK_BARE,    /* the state alone */
@@ -228,6 +228,9 @@ int hf_task_compose_notice(const struct hf_task *task, enum hf_era era, struct h
 
 /* Writes the row as it is, or is about to be. `wait` may be NULL. Without a store nothing happens, and nobody waits. */
 void hf_task_keep(struct hf_task *task, struct hf_store_wait *wait);
+
+/* When what its client was told it is good for ends; rows of what has not ended are kept for longer. */
+int64_t hf_task_row_expires_ms(const struct hf_gateway *gateway, const struct hf_stored_task *row);
 
 /* Notes what its server calls it. Returns 0 or HF_ERR_NOMEM. */
 int hf_task_set_server(struct hf_task *task, const struct hf_instance *instance, struct hf_str server_task);

@@ -20,10 +20,22 @@ static struct hf_str result_of(const struct hf_task *task) {
   return hf_message_raw(&task->answer, task->end == HF_TASK_FAILED ? HF_FIELD_ERROR : HF_FIELD_RESULT);
 }
 
-/* As long as it has not ended it is not forgotten, however long that takes. */
+/* As long as it has not ended it is not forgotten, however long that takes: its row is kept for so much longer. */
+static int64_t extra_ms(const struct hf_gateway *gateway) {
+  return gateway->settings->limits.task_ttl / HF_MS(1) + HF_TASK_ENDED_GRACE_MS;
+}
+
 static int64_t kept_until(const struct hf_task *task) {
-  const struct hf_limits *limits = &hf_task_gateway(task)->settings->limits;
-  return task->ending ? task->expires_ms : task->expires_ms + limits->task_ttl / HF_MS(1) + HF_TASK_ENDED_GRACE_MS;
+  return task->ending ? task->expires_ms : task->expires_ms + extra_ms(hf_task_gateway(task));
+}
+
+/* The gateway that wrote it may have had another limit. */
+int64_t hf_task_row_expires_ms(const struct hf_gateway *gateway, const struct hf_stored_task *row) {
+  const int64_t most_ms = gateway->settings->limits.task_ttl / HF_MS(1);
+  const int64_t ttl_ms = row->expires_ms - row->created_ms - extra_ms(gateway);
+  if (hf_task_status_is_terminal(row->status))
+    return row->expires_ms;
+  return row->created_ms + (ttl_ms > 0 && ttl_ms < most_ms ? ttl_ms : most_ms);
 }
 
 void hf_task_keep(struct hf_task *task, struct hf_store_wait *wait) {
@@ -74,8 +86,8 @@ void hf_task_lost(struct hf_task *task, struct hf_str letter) {
                                                    : HF_STR("it is not known whether it was sent"));
   if (r == 0)
     r = hf_buf_append_str(&text,
-                          HF_STR(". The tool may have been executed: nobody knows. Do not call it again before you "
-                                 "have found out."));
+                          HF_STR(". The tool may have been executed: nobody knows. If it does more than read, find out "
+                                 "whether it took effect before you call it again."));
   if (r == 0 && letter.ptr)
     r = hf_buf_printf(&text, " It is kept as a dead letter, from which a person can repeat it. [dead letter %.*s]",
                       HF_STR_FMT(letter));
@@ -154,6 +166,7 @@ static void on_left(void *ctx, const struct hf_stored_task *row) {
   if (!task)
     return; /* it stays as it is, for the next gateway */
   task->told = true;
+  task->expires_ms = hf_task_row_expires_ms(gateway, row);
   hf_log_event(gateway->loop->log, HF_LOG_INFO, "task of a gateway that has ended is taken over",
                HF_LOG_STR("task", row->id), HF_LOG_STR("tool", row->tool), HF_LOG_STR("server", row->server));
   if (!row->server_task.ptr || !row->server.ptr) {

@@ -160,6 +160,7 @@ await test('what cannot be is told, with what was probably meant', async ({ defe
     [['dlq', 'replay', ...Array.from({ length: 1001 }, (_, i) => `d-${i}`)], /at most 1000 letters are named at once/],
     [['dlq', 'replay', 'd-' + 'x'.repeat(30)], /is no id of a letter/],
     [['explain', 'nonsense'], /no id of a call/],
+    [['explain', 't-1a2b'], /is a task; its call is in the log/],
     [['status', '--watch=0.01'], /no number of seconds/],
   ];
   for (const [words, pattern, where = 'err'] of cases) assert.match((await run(dir, words, { code: 2 }))[where], pattern);
