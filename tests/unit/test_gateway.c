@@ -1,7 +1,9 @@
 #include "gateway_world.h"
 
 #include "base/alloc.h"
+#include "gateway/catalog/link.h"
 #include "gateway/catalog/subscription.h"
+#include "gateway/question/elicitation.h"
 #include "json/value.h"
 
 #include <setjmp.h>
@@ -1209,6 +1211,140 @@ static void gateway__a_subscription_too_many_is_refused(void **state) {
   world_deinit(&world);
 }
 
+static int subscribe(struct fake_client *client, struct hf_instance *instance, unsigned number) {
+  char uri[32];
+  int n = snprintf(uri, sizeof uri, "file:///%u", number);
+  const struct hf_wish wish = {.instance = instance, .uri = {uri, (size_t)n}};
+  return hf_subscription_add(client->client, &wish);
+}
+
+/* One that others have as well takes no more room. */
+static void gateway__a_server_is_subscribed_to_only_so_much(void **state) {
+  (void)state;
+  enum { CLIENTS = HF_TOPICS_MAX / HF_SUBSCRIPTIONS_MAX };
+  struct world world;
+  struct fake_client *clients = calloc(CLIENTS + 1, sizeof *clients), *last = &clients[CLIENTS];
+  struct fake_reply reply;
+  two_servers(&world);
+  world.settings->limits.sessions = CLIENTS + 1;
+  client_open(&world, last, NULL, HF_ERA_LEGACY);
+  client_initialize(&world, last, "{}");
+  struct hf_instance *instance = hf_gateway_server(world.gateway, HF_STR("files"))->shared;
+  for (unsigned i = 0; i < HF_TOPICS_MAX; i++) {
+    struct fake_client *client = &clients[i / HF_SUBSCRIPTIONS_MAX];
+    if (i % HF_SUBSCRIPTIONS_MAX == 0)
+      client_open(&world, client, NULL, HF_ERA_LEGACY);
+    assert_int_equal(subscribe(client, instance, i), 0);
+  }
+  assert_int_equal(subscribe(last, instance, 7), 0);
+  client_send(&world, last, &reply,
+              "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"file:///a\"}}");
+  assert_non_null(reply.answer);
+  assert_string_equal(reply.answer, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32603,\"message\":\"too many "
+                                    "subscriptions\"}}");
+  reply_deinit(&reply);
+  world_upstream(&world, "files")->full = true; /* it need not hear of them all */
+  for (unsigned i = 0; i <= CLIENTS; i++)
+    client_close(&clients[i]);
+  free(clients);
+  world_deinit(&world);
+}
+
+static void gateway__a_uri_to_subscribe_to_is_only_so_long(void **state) {
+  (void)state;
+  struct bed bed;
+  char uri[HF_URI_BYTES_MAX + 2];
+  bed_open(&bed, NULL);
+  struct hf_instance *instance = hf_gateway_server(bed.world.gateway, HF_STR("files"))->shared;
+  memset(uri, 'a', sizeof uri);
+  struct hf_wish wish = {.instance = instance, .uri = {uri, HF_URI_BYTES_MAX + 1}};
+  assert_int_equal(hf_subscription_add(bed.client.client, &wish), HF_ERR_LIMIT);
+  wish.uri.len = HF_URI_BYTES_MAX;
+  assert_int_equal(hf_subscription_add(bed.client.client, &wish), 0);
+  bed_close(&bed);
+}
+
+/* The answer of a tool that leads to `count` resources, with text of `padding` bytes in front. */
+static void answer_with_links(struct bed *bed, unsigned first, unsigned count, size_t padding) {
+  const size_t size = padding + 128 + 96 * (size_t)count;
+  char *text = malloc(size);
+  size_t len = (size_t)snprintf(text, size, "{\"content\":[{\"type\":\"text\",\"text\":\"");
+  memset(text + len, 'a', padding);
+  len += padding;
+  len += (size_t)snprintf(text + len, size - len, "\"}");
+  for (unsigned i = first; i < first + count; i++)
+    len +=
+        (size_t)snprintf(text + len, size - len, ",{\"type\":\"resource_link\",\"uri\":\"odd:%u\",\"name\":\"n\"}", i);
+  snprintf(text + len, size - len, "]}");
+  bed_send(bed, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"files__charge\"}}");
+  upstream_answer(upstream_last(world_upstream(&bed->world, "files")), text);
+  assert_non_null(strstr(bed->reply.answer, "\"uri\":\"odd:"));
+  reply_deinit(&bed->reply);
+  free(text);
+}
+
+static bool is_linked(const struct bed *bed, const char *uri) {
+  return hf_links_find(&bed->world.gateway->links, hf_str_from(uri)).ptr != NULL;
+}
+
+static void gateway__links_are_remembered_up_to_their_limit(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, NULL);
+  answer_with_links(&bed, 0, HF_LINKS_MAX, 0);
+  assert_true(is_linked(&bed, "odd:0"));
+  assert_true(is_linked(&bed, "odd:4095"));
+  answer_with_links(&bed, HF_LINKS_MAX, 1, 0);
+  assert_false(is_linked(&bed, "odd:0"));
+  assert_true(is_linked(&bed, "odd:1"));
+  assert_true(is_linked(&bed, "odd:4096"));
+  bed_close(&bed);
+}
+
+static void gateway__a_very_large_result_is_not_looked_through_for_links(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, NULL);
+  answer_with_links(&bed, 1, 1, HF_LINK_TEXT_MAX - 128);
+  assert_true(is_linked(&bed, "odd:1"));
+  answer_with_links(&bed, 2, 1, HF_LINK_TEXT_MAX);
+  assert_false(is_linked(&bed, "odd:2"));
+  bed_close(&bed);
+}
+
+static void note_page(struct bed *bed, struct hf_instance *instance, unsigned number) {
+  char text[64];
+  int n = snprintf(text, sizeof text, "{\"elicitations\":[{\"elicitationId\":\"e-%u\"}]}", number);
+  hf_elicitation_note_error(instance, bed->client.client, (struct hf_str){text, (size_t)n});
+}
+
+/* Returns how many of them the client has heard of by now. */
+static size_t complete(struct bed *bed, unsigned number) {
+  char text[160];
+  snprintf(
+      text, sizeof text,
+      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\",\"params\":{\"elicitationId\":\"e-%u\"}}",
+      number);
+  upstream_message(world_upstream(&bed->world, "files"), NULL, text);
+  return bed->client.notified_count;
+}
+
+static void gateway__only_so_many_pages_are_told_the_end_of(void **state) {
+  (void)state;
+  struct bed bed;
+  bed_open(&bed, NULL);
+  struct hf_instance *instance = hf_gateway_server(bed.world.gateway, HF_STR("files"))->shared;
+  for (unsigned i = 0; i < HF_ELICITATIONS_MAX; i++)
+    note_page(&bed, instance, i);
+  assert_int_equal(complete(&bed, 0), 1);
+  note_page(&bed, instance, HF_ELICITATIONS_MAX);
+  note_page(&bed, instance, HF_ELICITATIONS_MAX + 1); /* the oldest goes */
+  assert_int_equal(complete(&bed, 1), 1);
+  assert_int_equal(complete(&bed, 2), 2);
+  assert_int_equal(complete(&bed, HF_ELICITATIONS_MAX + 1), 3);
+  bed_close(&bed);
+}
+
 static void gateway__an_upstream_that_does_not_stop_is_waited_for_no_longer(void **state) {
   (void)state;
   struct world world;
@@ -1333,6 +1469,11 @@ int main(void) {
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
       cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
       cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
+      cmocka_unit_test(gateway__a_server_is_subscribed_to_only_so_much),
+      cmocka_unit_test(gateway__a_uri_to_subscribe_to_is_only_so_long),
+      cmocka_unit_test(gateway__links_are_remembered_up_to_their_limit),
+      cmocka_unit_test(gateway__a_very_large_result_is_not_looked_through_for_links),
+      cmocka_unit_test(gateway__only_so_many_pages_are_told_the_end_of),
       cmocka_unit_test(gateway__an_upstream_that_does_not_stop_is_waited_for_no_longer),
       cmocka_unit_test(gateway__a_childs_question_belongs_to_a_call_that_was_sent),
       cmocka_unit_test(gateway__an_attempt_that_could_not_be_sent_is_not_answered_by_the_one_before),
