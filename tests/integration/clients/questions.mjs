@@ -148,4 +148,32 @@ await test('two modern clients at once, one of which declares nothing: nobody is
   assert.match(textOf(await call(can, 'test_elicitation', { message: 'Who?' })), /"username":"Ada"/);
 });
 
+// What server-everything lists depends on what its client has declared. Modern clients over HTTP share what is started for
+// them, and say with each request what they can be asked: they are listed all of it.
+const declared = [
+  [{}, []],
+  [{ roots: {}, sampling: {}, elicitation: {} }, ['get-roots-list', 'trigger-elicitation-request', 'trigger-sampling-request']],
+  [all.capabilities, ['get-roots-list', 'trigger-elicitation-request', 'trigger-sampling-request', 'trigger-url-elicitation']],
+];
+const config = { mcpServers: { s: everything, shared: { ...everything, instance: 'shared' } } };
+
+async function listedMore(client) {
+  const { tools } = await client.listTools();
+  const of = (server) => tools.map(({ name }) => name.split('__')).filter(([at]) => at === server).map(([, name]) => name);
+  const base = new Set(of('shared'));
+  assert.equal(base.size, 13);
+  return of('s').filter((name) => !base.has(name)).sort();
+}
+
+for (const [kind, { era }] of Object.entries(clients)) {
+  await test(`${kind}: each client is listed the tools that go with what it declares`, async (context) => {
+    const gateway = await serve(config, context);
+    for (const [capabilities, more] of declared) {
+      const overHttp = await connectHttp(kind, gateway.url(), context, { capabilities });
+      assert.deepEqual(await listedMore(overHttp), era === 'modern' ? declared.at(-1)[1] : more);
+      const overStdio = await connectStdio(kind, undefined, { ...context, config }, { capabilities });
+      assert.deepEqual(await listedMore(overStdio), more);
+    }
+  });
+}
 done();
