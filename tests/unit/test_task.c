@@ -470,6 +470,26 @@ static void start_again(struct bed *bed, bool died) {
   world_run(&bed->world, 0);
 }
 
+/* It tells nothing any more, and tasks/get tells all. */
+static void task__that_is_in_the_store_only_is_not_listened_to(void **state) {
+  (void)state;
+  struct bed bed;
+  struct fake_reply listen = {0};
+  char params[256];
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  upstream_answer(call(&bed), DONE);
+  world_run(&bed.world, 0);
+  start_again(&bed, false);
+  snprintf(params, sizeof params, "\"notifications\":{\"taskIds\":[\"%s\"]}", bed.id);
+  send_as(&bed, &bed.client, &listen, "subscriptions/listen", params, KNOWS);
+  assert_int_equal(listen.message_count, 1);
+  assert_has(listen.messages[0], "\"notifications\":{\"taskIds\":[]}");
+  assert_has(get(&bed), "\"text\":\"done\"");
+  reply_deinit(&listen);
+  close_world(&bed);
+}
+
 static void task__one_that_a_dead_gateway_ran_says_so(void **state) {
   (void)state;
   struct bed bed;
@@ -1099,6 +1119,7 @@ int main(void) {
       cmocka_unit_test(task__asks_and_goes_on_with_the_answer),
       cmocka_unit_test(task__a_question_that_nobody_answers_ends_it),
       cmocka_unit_test(task__listeners_are_told),
+      cmocka_unit_test(task__that_is_in_the_store_only_is_not_listened_to),
       cmocka_unit_test(task__one_that_a_dead_gateway_ran_says_so),
       cmocka_unit_test(task__one_that_ended_is_read_from_the_store),
       cmocka_unit_test(task__shutdown_answers_what_runs),
