@@ -38,8 +38,10 @@ static const char *sharing_name(enum hf_instance_mode mode) {
 static void put_policy(struct hf_printer *out, const struct hf_policy *p) {
   char a[HF_QUANTITY_TEXT_MAX];
   char b[HF_QUANTITY_TEXT_MAX];
-  hf_print(out, "deadline %s, %u attempt%s", hf_duration_print(p->timeout.deadline, a), p->retry.attempts,
-           plural(p->retry.attempts));
+  hf_print(out, "deadline %s", hf_duration_print(p->timeout.deadline, a));
+  if (p->timeout.task > p->timeout.deadline)
+    hf_print(out, " (%s as a task)", hf_duration_print(p->timeout.task, b));
+  hf_print(out, ", %u attempt%s", p->retry.attempts, plural(p->retry.attempts));
   if (p->breaker.failures)
     hf_print(out, ", breaker opens after %u failure%s for %s", p->breaker.failures, plural(p->breaker.failures),
              hf_duration_print(p->breaker.open, b));

@@ -202,6 +202,13 @@ static void print_letters(struct status *s, uint32_t status) {
   printf("; the database has %.1f MiB\n", (double)number(s, letters, "bytes") / (1 << 20));
 }
 
+static void print_tasks(struct status *s, uint32_t status) {
+  const int64_t running = number(s, status, "tasks");
+  const int64_t kept = number(s, status, "tasksKept");
+  if (running || kept)
+    printf("tasks: %" PRId64 " running, %" PRId64 " kept in the database\n", running, kept);
+}
+
 static void print_rest(struct status *s, uint32_t status) {
   const uint32_t cache = list_of(s, status, "cache");
   if (cache)
@@ -231,6 +238,7 @@ int hf_status_print(const struct hf_json_doc *doc, uint32_t status) {
     print_outages(&s, servers);
   }
   print_letters(&s, status);
+  print_tasks(&s, status);
   print_rest(&s, status);
   hf_arena_deinit(&s.arena);
   return s.good ? HF_EXIT_GOOD : HF_EXIT_FAILED;

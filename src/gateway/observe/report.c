@@ -172,6 +172,7 @@ static void write_store(struct hf_json_writer *w, const struct hf_gateway *gatew
   hf_json_write_member_int(w, "expiring", (int64_t)stats.expiring);
   hf_json_write_member_int(w, "bytes", (int64_t)stats.bytes);
   hf_json_write_object_end(w);
+  hf_json_write_member_int(w, "tasksKept", (int64_t)stats.tasks);
 }
 
 static void write_whole(struct hf_json_writer *w, const struct hf_gateway *gateway) {
