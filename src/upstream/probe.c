@@ -107,6 +107,12 @@ static void tell_status(struct hf_probe *probe, const char *what, const struct h
   if (evidence->redirect)
     hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it answered %s with HTTP status %d: %s, which is not followed", what,
                  evidence->http_status, hf_redirect_text(evidence->redirect));
+  else if (evidence->unread_encoding)
+    hf_error_set(&probe->why, HF_ERR_UNAVAILABLE,
+                 "it compressed its answer to %s, which it was not asked to, and not with gzip or deflate", what);
+  else if (evidence->http_status / 100 == 2)
+    hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it answered %s with HTTP status %d, but with no message of MCP",
+                 what, evidence->http_status);
   else if (evidence->http_status)
     hf_error_set(&probe->why, HF_ERR_UNAVAILABLE, "it answered %s with HTTP status %d", what, evidence->http_status);
   else if (unreachable(evidence->kind))
