@@ -334,7 +334,19 @@ static struct letter_row *add_letter(struct sim_store *store, const struct hf_le
   return row;
 }
 
+/* Whoever went on with a call that another gateway had made was not told its arguments. */
+static void take_from_intent(struct sim_store *store, struct hf_letter *letter) {
+  for (const struct intent_row *row = store->intents; row && letter->arguments.len == 0; row = row->next) {
+    if (!hf_str_equal(row->row.call, letter->call))
+      continue;
+    put(&letter->arguments, row->row.arguments);
+    put(&letter->key, row->row.key);
+    letter->fingerprint = row->row.fingerprint;
+  }
+}
+
 static void do_bury(struct sim_store *store, struct op *op) {
+  take_from_intent(store, &op->letter);
   if (!sim_check(store->sim->check, sim_letter_deed(&op->letter) >= 0, "a letter without its arguments", 0))
     return;
   snprintf(op->id, sizeof op->id, "%s", add_letter(store, &op->letter)->id);
