@@ -3,8 +3,10 @@
 #include "base/error.h"
 
 enum {
-  READ_BUDGET = 128 << 10, /* bytes that one turn of the loop reads from one connection */
-  CODED_BUDGET = 4 << 10,  /* likewise where they may grow a thousandfold */
+  READ_BUDGET = 128 << 10,   /* bytes that one turn of the loop reads from one connection */
+  CODED_READ = 4 << 10,      /* at once where they are compressed, */
+  CODED_STEP = 128,          /* of which so few are decoded at once, for they may grow a thousandfold, */
+  DECODED_BUDGET = 64 << 10, /* until this much has come of it in one turn */
   JOINED_BODY_MAX = 16 << 10,
 };
 
@@ -87,7 +89,7 @@ static void on_writable(void *user, struct hf_connection *connection) {
 static void complete(struct hf_http_exchange *exchange) {
   struct hf_connection *connection = exchange->connection;
   const struct hf_http1_reader *reader = &connection->reader;
-  bool reusable = reader->keep_alive && is_written(exchange);
+  bool reusable = reader->keep_alive && is_written(exchange) && !hf_connection_has_coded(connection);
   if (connection->decoder && !hf_decoder_is_done(connection->decoder)) {
     fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the compressed answer was cut off"));
     return;
@@ -129,6 +131,7 @@ static bool take_body(struct hf_http_exchange *exchange, struct hf_connection *c
       fail(exchange, HF_EVIDENCE_BAD_REPLY, HF_STR("the compressed answer is broken"));
       return false;
     }
+    exchange->decoded += piece.len;
     if (piece.len)
       exchange->events->body(exchange, piece);
     if (connection->user != exchange)
@@ -137,6 +140,16 @@ static bool take_body(struct hf_http_exchange *exchange, struct hf_connection *c
     bytes.len -= used;
   } while (bytes.len || piece.len == HF_DECODER_PIECE);
   return true;
+}
+
+/* Returns false when the exchange has failed. */
+static bool hold_coded(struct hf_http_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
+  connection->coded_at = 0;
+  hf_buf_reset(&connection->coded, CODED_READ);
+  if (hf_buf_append_str(&connection->coded, bytes) == 0)
+    return true;
+  fail(exchange, HF_EVIDENCE_BROKE, HF_STR("out of memory"));
+  return false;
 }
 
 /* Works through bytes that came. Returns false when the exchange is over or was given up. */
@@ -158,6 +171,8 @@ static bool digest(struct hf_http_exchange *exchange, struct hf_connection *conn
     case HF_HTTP1_HEAD:
       if (!take_head(exchange, connection))
         return false;
+      if (connection->decoder && at < bytes.len)
+        return hold_coded(exchange, connection, (struct hf_str){bytes.ptr + at, bytes.len - at});
       break;
     case HF_HTTP1_BODY:
       if (!take_body(exchange, connection, body))
@@ -172,6 +187,30 @@ static bool digest(struct hf_http_exchange *exchange, struct hf_connection *conn
   }
 }
 
+/* Works through what is held, until enough has come of it for this turn. Returns false likewise. */
+static bool digest_coded(struct hf_http_exchange *exchange, struct hf_connection *connection) {
+  while (hf_connection_has_coded(connection) && exchange->decoded < DECODED_BUDGET) {
+    size_t left = connection->coded.len - connection->coded_at;
+    struct hf_str step = {connection->coded.data + connection->coded_at, left < CODED_STEP ? left : CODED_STEP};
+    connection->coded_at += step.len;
+    if (!digest(exchange, connection, step))
+      return false;
+  }
+  return true;
+}
+
+static bool take(struct hf_http_exchange *exchange, struct hf_connection *connection, struct hf_str bytes) {
+  bool good = connection->decoder ? hold_coded(exchange, connection, bytes) : digest(exchange, connection, bytes);
+  return good && digest_coded(exchange, connection);
+}
+
+/* What is eager comes back in the next turn, where poll() would not. */
+static void set_eager(struct hf_http_exchange *exchange, struct hf_connection *connection, bool eager) {
+  if (eager || exchange->eager)
+    hf_connection_want_write(connection, eager || !is_written(exchange));
+  exchange->eager = eager;
+}
+
 static void end_of_stream(struct hf_http_exchange *exchange, struct hf_connection *connection, bool orderly) {
   if (orderly && hf_http1_read_eof(&connection->reader) == 0) {
     complete(exchange);
@@ -183,36 +222,39 @@ static void end_of_stream(struct hf_http_exchange *exchange, struct hf_connectio
     fail(exchange, HF_EVIDENCE_BROKE, HF_STR("the connection ended without a response"));
 }
 
+/* How much may be read now. */
+static size_t room_for(const struct hf_connection *connection, size_t budget) {
+  size_t most = connection->decoder ? CODED_READ : HF_CONNECTOR_SCRATCH;
+  return budget < most ? budget : most;
+}
+
 static void on_readable(void *user, struct hf_connection *connection) {
   struct hf_http_exchange *exchange = user;
   char *scratch = exchange->pool->connector->scratch;
-  size_t budget = connection->decoder ? CODED_BUDGET : READ_BUDGET;
-  while (budget) {
+  size_t budget = READ_BUDGET;
+  exchange->decoded = 0;
+  if (!digest_coded(exchange, connection))
+    return;
+  while (budget && !hf_connection_has_coded(connection)) {
     size_t n = 0;
-    size_t max = budget < HF_CONNECTOR_SCRATCH ? budget : HF_CONNECTOR_SCRATCH;
+    size_t max = room_for(connection, budget);
     int r = hf_wire_read(&connection->wire, scratch, max, &n);
     if (r == HF_ERR_AGAIN) {
-      if (exchange->eager) {
-        exchange->eager = false;
-        hf_connection_want_write(connection, !is_written(exchange));
-      }
+      set_eager(exchange, connection, false);
       return;
     }
     if (r < 0) {
       end_of_stream(exchange, connection, r == HF_ERR_CLOSED);
       return;
     }
-    if (!digest(exchange, connection, (struct hf_str){scratch, n}))
+    if (!take(exchange, connection, (struct hf_str){scratch, n}))
       return;
+    budget -= n;
     /* A plain socket that gave less than asked for is empty: one system call saved. */
-    if (n < max && !hf_wire_hides_bytes(&connection->wire))
-      return;
-    budget = connection->decoder && budget > CODED_BUDGET ? 0 : budget - n;
+    if (n < max && !hf_connection_hides_bytes(connection))
+      break;
   }
-  if (hf_wire_hides_bytes(&connection->wire)) {
-    exchange->eager = true;
-    hf_connection_want_write(connection, true); /* it comes back in the next turn, where poll() would not */
-  }
+  set_eager(exchange, connection, hf_connection_hides_bytes(connection));
 }
 
 static const struct hf_connection_events connection_events = {on_readable, on_writable};

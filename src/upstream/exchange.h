@@ -38,6 +38,7 @@ struct hf_http_exchange {
   size_t written;
   size_t total;
   enum hf_coding coding; /* of the response, once there is a head; UNKNOWN: the body comes as it is */
+  size_t decoded;        /* bytes of the body in this turn of the loop */
   bool active;
   bool got_head;
   bool write_failed;

@@ -73,6 +73,7 @@ static void wake_at(struct hf_pool *pool, hf_time at) {
 static void on_closed(uv_handle_t *handle) {
   struct hf_connection *connection = handle->data;
   hf_decoder_free(connection->decoder);
+  hf_buf_deinit(&connection->coded);
   hf_http1_reader_deinit(&connection->reader);
   hf_free(connection);
 }
@@ -120,10 +121,18 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   void *user = connection->user;
   if (events & UV_WRITABLE)
     connection->events->writable(user, connection);
-  if (connection->user == user && (events != UV_WRITABLE || status < 0 || hf_wire_hides_bytes(&connection->wire)))
+  if (connection->user == user && (events != UV_WRITABLE || status < 0 || hf_connection_hides_bytes(connection)))
     connection->events->readable(user, connection);
   if (connection->pool && connection->armed == 0)
     (void)arm(connection, UV_READABLE);
+}
+
+bool hf_connection_has_coded(const struct hf_connection *connection) {
+  return connection->coded_at < connection->coded.len;
+}
+
+bool hf_connection_hides_bytes(const struct hf_connection *connection) {
+  return hf_connection_has_coded(connection) || hf_wire_hides_bytes(&connection->wire);
 }
 
 void hf_connection_want_write(struct hf_connection *connection, bool want) {
@@ -182,6 +191,7 @@ static struct hf_connection *new_connection(struct hf_pool *pool, struct hf_wire
   connection->wire = *wire;
   connection->idle_until = hf_time_add(pool->connector->loop->now, IDLE_DEFAULT);
   hf_http1_reader_init(&connection->reader);
+  hf_buf_init(&connection->coded, HF_CONNECTOR_SCRATCH);
   hf_list_push_front(&pool->idle, &connection->link);
   pool->idle_count++;
   wake_at(pool, connection->idle_until);
@@ -335,6 +345,8 @@ void hf_connection_release(struct hf_connection *connection, struct hf_str hint)
   connection->used = true;
   hf_decoder_free(connection->decoder);
   connection->decoder = NULL;
+  connection->coded_at = 0;
+  hf_buf_reset(&connection->coded, 0);
   connection->idle_until = hf_time_add(pool->connector->loop->now, idle);
   hf_list_push_front(&pool->idle, &connection->link);
   pool->idle_count++;

@@ -29,6 +29,8 @@ struct hf_connection {
   struct hf_wire wire;
   struct hf_http1_reader reader;
   struct hf_decoder *decoder; /* of the response's body, or NULL; here, for it must outlive the handling of a piece */
+  struct hf_buf coded;        /* what came of it, and waits to be decoded from coded_at on */
+  size_t coded_at;
   const struct hf_connection_events *events;
   void *user; /* NULL while idle */
   hf_time idle_until;
@@ -91,6 +93,12 @@ void hf_connection_release(struct hf_connection *connection, struct hf_str hint)
 
 /* Ends it. */
 void hf_connection_close(struct hf_connection *connection);
+
+/* True if some of a compressed body came, and is not decoded yet. */
+bool hf_connection_has_coded(const struct hf_connection *connection);
+
+/* True if there may be something to read that poll() would not announce. */
+bool hf_connection_hides_bytes(const struct hf_connection *connection);
 
 /* Also wait for room to write, or no longer. */
 void hf_connection_want_write(struct hf_connection *connection, bool want);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -75,7 +76,8 @@ struct bench {
   struct server server;
   struct seen a; /* the first outgoing message */
   struct seen b;
-  struct seen stream; /* what belongs to no request */
+  struct seen stream;  /* what belongs to no request */
+  unsigned most_lives; /* of the first one, in one turn of the loop */
   struct hf_outgoing out_a;
   struct hf_outgoing out_b;
   bool opened;
@@ -349,8 +351,12 @@ static void run_until(struct bench *bench, const unsigned *flag) {
   uv_timer_init(&bench->uv, &tick);
   tick.data = &ticks;
   uv_timer_start(&tick, on_tick, TICK_MS, TICK_MS);
-  while (!*flag && ticks < PATIENCE_MS / TICK_MS)
+  while (!*flag && ticks < PATIENCE_MS / TICK_MS) {
+    unsigned before = bench->a.lives;
     uv_run(&bench->uv, UV_RUN_ONCE);
+    if (bench->a.lives - before > bench->most_lives)
+      bench->most_lives = bench->a.lives - before;
+  }
   uv_close((uv_handle_t *)&tick, NULL);
   uv_run(&bench->uv, UV_RUN_NOWAIT);
   assert_int_not_equal(*flag, 0);
@@ -575,6 +581,47 @@ static void http__tells_statuses_and_bad_replies_apart(void **state) {
     assert_int_equal(bench->server.executed, 1);
     bench_free(bench);
   }
+}
+
+static void gzip(struct text *to, const char *text, size_t len) {
+  z_stream zlib = {0};
+  assert_int_equal(deflateInit2(&zlib, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  size_t room = deflateBound(&zlib, len);
+  char *out = malloc(room);
+  zlib.next_in = (z_const Bytef *)text;
+  zlib.avail_in = (uInt)len;
+  zlib.next_out = (Bytef *)out;
+  zlib.avail_out = (uInt)room;
+  assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+  text_append(to, out, zlib.total_out);
+  deflateEnd(&zlib);
+  free(out);
+}
+
+static void http__decodes_a_bomb_in_small_parts(void **state) {
+  (void)state;
+  enum { EVENTS = 1 << 20, TURN_MAX = 256 << 10 };
+  static const char event[] = "data:\n\n";
+  static const char answer[] = "data: " RESULT_7 "\n\n";
+  static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n";
+  const size_t event_len = sizeof event - 1;
+  struct text text = {malloc(EVENTS * event_len + sizeof answer), 0};
+  for (size_t i = 0; i < EVENTS; i++, text.len += event_len)
+    memcpy(text.data + text.len, event, event_len);
+  memcpy(text.data + text.len, answer, sizeof answer);
+  struct text reply = {0};
+  text_append(&reply, head, sizeof head - 1);
+  gzip(&reply, text.data, text.len + sizeof answer - 1);
+  const struct row rows[] = {{reply.data, KEEP, reply.len}};
+  struct bench *bench = BENCH(rows);
+  call(bench);
+  assert_int_equal(bench->a.evidence.kind, HF_EVIDENCE_NONE);
+  assert_int_equal(bench->a.messages, 1);
+  assert_true(bench->a.lives >= EVENTS);
+  assert_true(bench->most_lives <= TURN_MAX / event_len);
+  bench_free(bench);
+  free(text.data);
+  free(reply.data);
 }
 
 static void http__follows_a_redirect_within_the_origin(void **state) {
@@ -1394,6 +1441,7 @@ int main(void) {
       cmocka_unit_test(http__drops_a_connection_with_stray_bytes),
       cmocka_unit_test(http__reports_a_refused_connection),
       cmocka_unit_test(http__tells_statuses_and_bad_replies_apart),
+      cmocka_unit_test(http__decodes_a_bomb_in_small_parts),
       cmocka_unit_test(http__follows_a_redirect_within_the_origin),
       cmocka_unit_test(http__stops_a_redirect_loop),
       cmocka_unit_test(http__says_which_redirect_it_refused),
