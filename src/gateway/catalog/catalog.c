@@ -134,6 +134,27 @@ static struct hf_listing *best_listing(struct hf_client *client, struct hf_insta
   return &instance->lists[kind];
 }
 
+static struct hf_instance *instance_named(struct hf_client *client, struct hf_str name) {
+  struct hf_server *server = name.ptr ? hf_gateway_server(client->gateway, name) : NULL;
+  if (!server || (client->server && !hf_str_equal(hf_str_from(client->server), name)))
+    return NULL;
+  return hf_server_instance(server, client);
+}
+
+/* The server that an alias is for; NULL: it is none. */
+static struct hf_instance *instance_of_alias(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own) {
+  char name[HF_ALIAS_SERVER_MAX];
+  struct hf_str server;
+  return hf_alias_read(uri, name, &server, ret_own) ? instance_named(client, server) : NULL;
+}
+
+/* A server does not get what is asked of another one by calling its own resource like an alias. */
+static bool is_alias_of_another(struct hf_client *client, const struct hf_instance *instance, struct hf_str uri) {
+  struct hf_str own;
+  const struct hf_instance *meant = instance_of_alias(client, uri, &own);
+  return meant && meant->settings != instance->settings;
+}
+
 static void write_instance(struct hf_client *client, struct hf_instance *instance, enum hf_list_kind kind,
                            struct hf_map *seen, struct hf_json_writer *w) {
   struct hf_listing *listing = best_listing(client, instance, kind);
@@ -143,7 +164,8 @@ static void write_instance(struct hf_client *client, struct hf_instance *instanc
     struct hf_item *item = &listing->items.item[i];
     if (is_hidden(instance, kind, item->key))
       continue;
-    const bool taken = !is_named(kind) && (hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0);
+    const bool taken = !is_named(kind) && (is_alias_of_another(client, instance, item->key) ||
+                                           hf_map_get(seen, item->key) || hf_map_put(seen, item->key, instance) < 0);
     int r = taken ? write_aliased(instance, item, w) : write_item(client, instance, listing, item, w);
     if (r < 0)
       hf_log_event(client->gateway->loop->log, HF_LOG_WARN, "item left out of the list",
@@ -334,13 +356,6 @@ static bool lists(const struct hf_instance *instance, struct hf_str uri) {
          hf_listing_find(&instance->lists[HF_LIST_TEMPLATES], uri);
 }
 
-static struct hf_instance *instance_named(struct hf_client *client, struct hf_str name) {
-  struct hf_server *server = name.ptr ? hf_gateway_server(client->gateway, name) : NULL;
-  if (!server || (client->server && !hf_str_equal(hf_str_from(client->server), name)))
-    return NULL;
-  return hf_server_instance(server, client);
-}
-
 static struct hf_instance *find_listed(struct hf_client *client, struct hf_str uri) {
   for (struct hf_server *server = hf_client_next_server(client, NULL); server;
        server = hf_client_next_server(client, server)) {
@@ -381,15 +396,11 @@ static struct hf_instance *only_one(struct hf_client *client) {
 }
 
 struct hf_instance *hf_catalog_locate_known(struct hf_client *client, struct hf_str uri, struct hf_str *ret_own) {
-  char name[HF_ALIAS_SERVER_MAX];
-  struct hf_str server, own;
-  *ret_own = uri;
-  struct hf_instance *found = find_listed(client, uri);
-  if (!found && hf_alias_read(uri, name, &server, &own)) {
-    found = instance_named(client, server);
-    if (found)
-      *ret_own = own;
-  }
+  struct hf_str own;
+  struct hf_instance *found = instance_of_alias(client, uri, &own);
+  *ret_own = found && !lists(found, uri) ? own : uri;
+  if (!found)
+    found = find_listed(client, uri);
   if (!found)
     found = find_by_template(client, uri);
   return found ? found : instance_named(client, hf_links_find(&client->gateway->links, uri));
