@@ -2,6 +2,8 @@
 
 #include "json/write.h"
 
+enum { FRAME_MAX = 1024 }; /* what stands around params */
+
 static void begin(struct hf_json_writer *w, struct hf_buf *buf) {
   hf_json_writer_init(w, buf);
   hf_json_write_object(w);
@@ -36,6 +38,16 @@ int hf_compose_notification(struct hf_buf *buf, struct hf_str method, struct hf_
   begin(&w, buf);
   write_call(&w, method, params);
   return end(&w);
+}
+
+int hf_compose_notice(struct hf_pieces *pieces, enum hf_method method, struct hf_str params) {
+  struct hf_buf text;
+  hf_buf_init(&text, params.len + FRAME_MAX);
+  int r = hf_compose_notification(&text, hf_method_info(method)->name, params);
+  if (r == 0)
+    r = hf_pieces_add_copy(pieces, hf_buf_str(&text));
+  hf_buf_deinit(&text);
+  return r;
 }
 
 int hf_compose_result(struct hf_buf *buf, struct hf_str id, struct hf_str result) {

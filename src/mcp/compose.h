@@ -15,6 +15,9 @@ int hf_compose_notification(struct hf_buf *buf, struct hf_str method, struct hf_
 int hf_compose_result(struct hf_buf *buf, struct hf_str id, struct hf_str result);
 int hf_compose_error(struct hf_buf *buf, struct hf_str id, int code, struct hf_str message, struct hf_str data);
 
+/* A notification of `method` as text that can be sent. Returns 0, HF_ERR_LIMIT or HF_ERR_NOMEM. */
+int hf_compose_notice(struct hf_pieces *pieces, enum hf_method method, struct hf_str params);
+
 /* -32022 with data.supported (the versions of the era, newest first: what server/discover says of it) and
  * data.requested. */
 int hf_compose_unsupported_version(struct hf_buf *buf, struct hf_str id, enum hf_era era, struct hf_str requested);

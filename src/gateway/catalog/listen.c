@@ -110,19 +110,15 @@ static void write_subscription_meta(const struct hf_exchange *listen, struct hf_
 
 static void send_notice(struct hf_client *client, struct hf_exchange *listen, enum hf_method method,
                         struct hf_str params) {
-  struct hf_buf text;
   struct hf_pieces pieces;
-  hf_buf_init(&text, 2 * URIS_MAX);
   hf_pieces_init(&pieces);
-  if (hf_compose_notification(&text, hf_method_info(method)->name, params) == 0 &&
-      hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0) {
+  if (hf_compose_notice(&pieces, method, params) == 0) {
     if (listen)
       hf_exchange_message(listen, &pieces);
     else
       hf_client_notify(client, &pieces);
   }
   hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
 }
 
 static void announce_to(struct hf_exchange *listen, enum hf_list_kind kind) {

@@ -248,9 +248,8 @@ static int rewrite_update(const struct subscription *subscription, const struct 
 
 /* A notice of the gateway's own: the subscriber is to look. */
 static int compose_update(const struct subscription *subscription, struct hf_pieces *text) {
-  struct hf_buf params, whole;
+  struct hf_buf params;
   hf_buf_init(&params, NOTICE_MAX);
-  hf_buf_init(&whole, 2 * NOTICE_MAX);
   struct hf_json_writer w;
   hf_json_writer_init(&w, &params);
   hf_json_write_object(&w);
@@ -264,11 +263,8 @@ static int compose_update(const struct subscription *subscription, struct hf_pie
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
   if (r == 0)
-    r = hf_compose_notification(&whole, hf_method_info(HF_METHOD_RESOURCES_UPDATED)->name, hf_buf_str(&params));
-  if (r == 0)
-    r = hf_pieces_add_copy(text, hf_buf_str(&whole));
+    r = hf_compose_notice(text, HF_METHOD_RESOURCES_UPDATED, hf_buf_str(&params));
   hf_buf_deinit(&params);
-  hf_buf_deinit(&whole);
   return r;
 }
 

@@ -127,22 +127,18 @@ void hf_elicitation_complete(struct hf_instance *instance, const struct hf_messa
 }
 
 void hf_elicitation_tell(struct hf_exchange *exchange, struct hf_str id) {
-  struct hf_buf params, text;
+  struct hf_buf params;
   struct hf_pieces pieces;
   struct hf_json_writer w;
   hf_buf_init(&params, NOTICE_MAX);
-  hf_buf_init(&text, 2 * NOTICE_MAX);
   hf_pieces_init(&pieces);
   hf_json_writer_init(&w, &params);
   hf_json_write_object(&w);
   hf_json_write_member_str(&w, "elicitationId", id);
   hf_json_write_object_end(&w);
-  if (hf_json_write_finish(&w) == 0 &&
-      hf_compose_notification(&text, hf_method_info(HF_METHOD_ELICIT_COMPLETE)->name, hf_buf_str(&params)) == 0 &&
-      hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0)
+  if (hf_json_write_finish(&w) == 0 && hf_compose_notice(&pieces, HF_METHOD_ELICIT_COMPLETE, hf_buf_str(&params)) == 0)
     hf_exchange_message(exchange, &pieces);
   hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
   hf_buf_deinit(&params);
 }
 

@@ -340,16 +340,11 @@ static void tell_void(struct hf_question *question) {
   char params[96];
   int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"nobody waits for its answer any more\"}",
                    (unsigned long long)question->id);
-  struct hf_buf text;
-  hf_buf_init(&text, QUESTION_TEXT_MAX);
   struct hf_pieces pieces;
   hf_pieces_init(&pieces);
-  if (hf_compose_notification(&text, hf_method_info(HF_METHOD_CANCELLED)->name, (struct hf_str){params, (size_t)n}) ==
-          0 &&
-      hf_pieces_add_copy(&pieces, hf_buf_str(&text)) == 0)
+  if (hf_compose_notice(&pieces, HF_METHOD_CANCELLED, (struct hf_str){params, (size_t)n}) == 0)
     deliver(question, &pieces);
   hf_pieces_deinit(&pieces);
-  hf_buf_deinit(&text);
 }
 
 /* Where nothing says whose question it is, another call may wait for its answer. A modern client brings that with the

@@ -203,10 +203,9 @@ int hf_task_compose_notice(const struct hf_task *task, enum hf_era era, struct h
                            struct hf_pieces *ret_text) {
   const struct hf_task_view view = hf_task_view(task);
   const enum hf_method method = era == HF_ERA_MODERN ? HF_METHOD_TASKS_CHANGED : HF_METHOD_TASKS_STATUS;
-  struct hf_buf params, text;
+  struct hf_buf params;
   struct hf_json_writer w;
   hf_buf_init(&params, ANSWER_MAX);
-  hf_buf_init(&text, ANSWER_MAX);
   hf_json_writer_init(&w, &params);
   hf_json_write_object(&w);
   hf_task_write(&view, era, HF_TASK_DETAILED, now_of(hf_task_gateway(task)), &w);
@@ -219,10 +218,7 @@ int hf_task_compose_notice(const struct hf_task *task, enum hf_era era, struct h
   hf_json_write_object_end(&w);
   int r = hf_json_write_finish(&w);
   if (r == 0)
-    r = hf_compose_notification(&text, hf_method_info(method)->name, hf_buf_str(&params));
-  if (r == 0)
-    r = hf_pieces_add_copy(ret_text, hf_buf_str(&text));
+    r = hf_compose_notice(ret_text, method, hf_buf_str(&params));
   hf_buf_deinit(&params);
-  hf_buf_deinit(&text);
   return r;
 }
