@@ -21,7 +21,7 @@ struct hf_decoder {
   char piece[HF_DECODER_PIECE];
 };
 
-enum hf_coding hf_coding_of(struct hf_str value) {
+enum hf_coding hf_coding_of(struct hf_str content_encoding) {
   static const struct {
     const char *name;
     enum hf_coding coding;
@@ -29,7 +29,7 @@ enum hf_coding hf_coding_of(struct hf_str value) {
                {"gzip", HF_CODING_GZIP},
                {"x-gzip", HF_CODING_GZIP},
                {"deflate", HF_CODING_DEFLATE}};
-  value = hf_str_trim(value);
+  const struct hf_str value = hf_str_trim(content_encoding);
   if (!value.len)
     return HF_CODING_IDENTITY;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -110,7 +110,7 @@ static void answered(struct hf_follow *follow) {
 /* The attempt ends as if the call itself had been answered with this. */
 static void conclude(struct hf_follow *follow, const char *member, struct hf_str raw) {
   struct hf_evidence evidence = HF_EVIDENCE(HF_EVIDENCE_NONE);
-  struct hf_message response;
+  struct hf_message response = {0};
   struct hf_refusal refusal;
   struct hf_buf text;
   hf_buf_init(&text, HF_MESSAGE_BYTES_MAX);

@@ -8,6 +8,7 @@
 #include "gateway/task/task_state.h"
 #include "mcp/compose.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { TASK_TEXT_MAX = 64 << 20, REASON_NODES_MAX = 1024, NOTICE_PAUSE_MS = 1000 };
@@ -146,8 +147,10 @@ static void desert(struct hf_task *task) {
 void hf_task_free(struct hf_task *task) {
   struct hf_gateway *gateway = hf_task_gateway(task);
   struct hf_store *store = gateway->store;
-  if (task->waiting)
+  if (task->waiting) {
+    assert(store); /* which it waits for */
     store->ops->forget(store, &task->wait);
+  }
   unlink_task(task);
   hf_task_drop_call(task);
   close_client(task);
