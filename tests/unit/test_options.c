@@ -112,6 +112,7 @@ static void options__the_standard_profile_differs_from_the_kernels_defaults_in_p
   assert_int_equal(policy.timeout.connect, timeout.connect);
   assert_int_equal(policy.timeout.idle, timeout.idle);
   assert_int_equal(policy.timeout.deadline, timeout.deadline);
+  assert_int_equal(policy.timeout.task, timeout.task);
   assert_int_equal(policy.retry.base, retry.base);
   assert_int_equal(policy.retry.jitter, retry.jitter);
   assert_int_equal(policy.breaker.failures, breaker.failures);
