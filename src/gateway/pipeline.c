@@ -565,7 +565,8 @@ void hf_pipeline_start(struct hf_exchange *exchange) {
   read_hints(exchange);
   if (exchange->request.method == HF_METHOD_TOOLS_CALL)
     hf_trace_begin(exchange);
-  hf_task_resumed(exchange);
+  if (!hf_task_resumed(exchange))
+    return;
   if (exchange->server_task.ptr)
     begin_call(exchange); /* its stages were gone through before it was sent */
   else

@@ -432,7 +432,7 @@ static void task__listeners_are_told(void **state) {
   char params[256];
   open_modern(&bed, HF_TASKS_ALWAYS);
   struct hf_attempt_ref *ref = call(&bed);
-  snprintf(params, sizeof params, "\"notifications\":{\"taskIds\":[\"%s\",\"t-1\"]}", bed.id);
+  snprintf(params, sizeof params, "\"notifications\":{\"taskIds\":[\"%s\",\"t-1\",\"%s\"]}", bed.id, bed.id);
   send_as(&bed, &bed.client, &listen, "subscriptions/listen", params, "{}");
   assert_has(listen.answer, "\"code\":-32021");
   send_as(&bed, &bed.client, &listen, "subscriptions/listen", params, KNOWS);

@@ -49,8 +49,13 @@ static struct hf_str task_in(const struct hf_instance *instance, const struct hf
   return hf_json_span(&response->doc, node);
 }
 
+static bool is_call(const struct hf_live *live) {
+  return live->exchange->request.method == HF_METHOD_TOOLS_CALL;
+}
+
 bool hf_follow_is_wanted(const struct hf_live *live, const struct hf_message *response) {
-  return live->exchange->request.method == HF_METHOD_TOOLS_CALL && task_in(live->target->instance, response).ptr;
+  const struct hf_instance *instance = live->target->instance;
+  return (is_call(live) || instance->era == HF_ERA_MODERN) && task_in(instance, response).ptr;
 }
 
 /* All of an exchange's slots are made at once, and its timers given back when it goes. */
@@ -101,6 +106,10 @@ void hf_follow_begin(struct hf_live *live, const struct hf_message *response) {
   struct hf_exchange *exchange = live->exchange;
   struct hf_server_task task;
   struct hf_str name;
+  if (!is_call(live)) { /* nothing else can be one */
+    hf_live_done(live, &HF_EVIDENCE(HF_EVIDENCE_BAD_REPLY), NULL);
+    return;
+  }
   hf_call_follow(&exchange->call, live->attempt); /* also of one that cannot be read: it is there */
   if (hf_server_task_read(task_in(live->target->instance, response), &task) < 0 || !read_name(live, task.id, &name)) {
     hf_live_done(live, &HF_EVIDENCE(HF_EVIDENCE_BAD_REPLY), NULL);

@@ -210,6 +210,8 @@ void hf_follow_ask(struct hf_follow *follow, struct hf_str requests) {
   if (requests.ptr && hf_json_scan_feed(&scan, requests.ptr, requests.len, true) == 0) {
     const struct hf_json_doc doc = hf_json_doc(requests.ptr, &scan);
     take_requests(follow, &doc);
+  } else if (requests.ptr) {
+    give_up(follow, "it cannot be understood", false);
   }
   hf_json_scan_deinit(&scan);
 }

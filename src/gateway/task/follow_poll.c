@@ -95,7 +95,8 @@ static void take_failure(struct hf_follow *follow, const struct hf_evidence *evi
     hf_follow_plan(follow, 0);
     return;
   }
-  if (response && (is_unknown(evidence) || ++follow->refusals >= HF_FOLLOW_REFUSALS_MAX))
+  const bool refused = response || evidence->kind == HF_EVIDENCE_BAD_REPLY;
+  if (refused && (is_unknown(evidence) || ++follow->refusals >= HF_FOLLOW_REFUSALS_MAX))
     hf_follow_lose(follow);
   else
     failed(follow, false);
@@ -171,6 +172,15 @@ static void act_on(struct hf_follow *follow, const struct hf_server_task *task) 
     ask_for_result(follow);
 }
 
+/* Is it what was asked for? Its id may be spelt in another way. */
+static bool is_about(const struct hf_follow *follow, const struct hf_server_task *task) {
+  struct hf_buf name;
+  hf_buf_init(&name, HF_SERVER_TASK_ID_MAX);
+  const bool same = hf_json_unescape(task->id, &name) == 0 && hf_str_equal(follow->name, hf_buf_str(&name));
+  hf_buf_deinit(&name);
+  return same;
+}
+
 static void on_state(void *ctx, const struct hf_evidence *evidence, const struct hf_message *response) {
   struct hf_follow *follow = ctx;
   struct hf_server_task task;
@@ -179,7 +189,7 @@ static void on_state(void *ctx, const struct hf_evidence *evidence, const struct
     take_failure(follow, evidence, response);
     return;
   }
-  if (hf_server_task_read(hf_message_raw(response, HF_FIELD_RESULT), &task) < 0) {
+  if (hf_server_task_read(hf_message_raw(response, HF_FIELD_RESULT), &task) < 0 || !is_about(follow, &task)) {
     if (++follow->refusals >= HF_FOLLOW_REFUSALS_MAX)
       hf_follow_lose(follow);
     else

@@ -63,8 +63,9 @@ void hf_task_at_server(struct hf_exchange *exchange, const struct hf_instance *i
 /* What the call's server says about how it is: shown to whoever asks. Borrowed. */
 void hf_task_says(struct hf_exchange *exchange, struct hf_str message);
 
-/* A call that an earlier gateway left has got as far as its server: from there on it is followed. */
-void hf_task_resumed(struct hf_exchange *exchange);
+/* A call that an earlier gateway left has got as far as its server: from there on it is followed. False: its server is
+ * none of the tool's any more, so it is answered, and gone. */
+bool hf_task_resumed(struct hf_exchange *exchange);
 
 /* A request of a task's own client begins: the call itself, or one that brings it answers. */
 void hf_task_joined(struct hf_exchange *exchange);

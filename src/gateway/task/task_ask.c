@@ -243,8 +243,17 @@ static struct hf_task_question *find_open(struct hf_task_round *round, const str
   return NULL;
 }
 
+static bool are_objects(const struct hf_json_doc *doc) {
+  struct hf_json_iter iter = hf_json_iter(doc, 0);
+  uint32_t value;
+  while (iter.object && hf_json_next(doc, &iter, NULL, &value))
+    if (hf_json_type(doc, value) != HF_JSON_OBJECT)
+      return false;
+  return true;
+}
+
 /* What was answered before, or never asked, is not looked at. */
-void hf_task_take_answers(struct hf_task *task, struct hf_str responses) {
+bool hf_task_take_answers(struct hf_task *task, struct hf_str responses) {
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.tree_depth = 1;
   options.max_nodes = ROUND_NODES_MAX;
@@ -252,8 +261,10 @@ void hf_task_take_answers(struct hf_task *task, struct hf_str responses) {
   struct hf_arena arena;
   hf_arena_init(&arena, HF_MESSAGE_BYTES_MAX);
   hf_json_scan_init(&scan, &options);
-  if (!task->ending && hf_json_scan_feed(&scan, responses.ptr, responses.len, true) == 0) {
-    const struct hf_json_doc doc = hf_json_doc(responses.ptr, &scan);
+  bool good = hf_json_scan_feed(&scan, responses.ptr, responses.len, true) == 0;
+  const struct hf_json_doc doc = hf_json_doc(responses.ptr, &scan);
+  good = good && are_objects(&doc);
+  if (good && !task->ending) {
     struct hf_json_iter iter = hf_json_iter(&doc, 0);
     uint32_t key, value;
     while (iter.object && hf_json_next(&doc, &iter, &key, &value)) {
@@ -265,6 +276,7 @@ void hf_task_take_answers(struct hf_task *task, struct hf_str responses) {
   }
   hf_json_scan_deinit(&scan);
   hf_arena_deinit(&arena);
+  return good;
 }
 
 /* A legacy server that waits for the answer is told that there is none; with a modern one the call has ended. */

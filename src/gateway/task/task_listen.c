@@ -14,8 +14,17 @@ static void tell_listener(const struct hf_task *task, struct hf_exchange *exchan
   hf_pieces_deinit(&text);
 }
 
+/* Named before in the same request: then it was the last to come. */
+static bool listens(const struct hf_task *task, const struct hf_exchange *exchange) {
+  const struct hf_list *last = task->listeners.prev;
+  return last != &task->listeners &&
+         HF_CONTAINER_OF(last, const struct hf_task_listener, at_task)->exchange == exchange;
+}
+
 static struct hf_task *agree_to(struct hf_exchange *exchange, struct hf_str id) {
   struct hf_task *task = hf_task_find(exchange, id);
+  if (task && listens(task, exchange))
+    return NULL;
   struct hf_task_ties *ties = task ? hf_task_ties_of(exchange) : NULL;
   struct hf_task_listener *listener = ties ? hf_arena_alloc(&exchange->arena, sizeof *listener) : NULL;
   if (!listener)

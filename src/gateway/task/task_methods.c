@@ -198,8 +198,10 @@ void hf_task_update(struct hf_exchange *exchange) {
     hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("'inputResponses' must be an object"), no_data);
     return;
   }
-  hf_task_take_answers(task, responses);
-  hf_task_answer_nothing(exchange);
+  if (hf_task_take_answers(task, responses))
+    hf_task_answer_nothing(exchange);
+  else
+    hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, HF_STR("each of 'inputResponses' must be an object"), no_data);
 }
 
 static void found_for_cancel(struct hf_exchange *exchange, const struct hf_stored_task *row) {

@@ -249,8 +249,8 @@ void hf_task_ask(struct hf_task *task, struct hf_message *response);
 /* Appends what is open, as an object of requests. */
 int hf_task_write_questions(const struct hf_task *task, struct hf_buf *out);
 
-/* Answers to some of it, as a raw object. */
-void hf_task_take_answers(struct hf_task *task, struct hf_str responses);
+/* Answers to some of it, as a raw object. False: they are none, and nothing was taken. */
+bool hf_task_take_answers(struct hf_task *task, struct hf_str responses);
 
 /* Nobody answers: it ends. */
 void hf_task_quit(struct hf_task *task);

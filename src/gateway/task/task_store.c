@@ -140,23 +140,34 @@ void hf_task_resume(struct hf_task *task) {
   hf_client_handle(task->client, &request, &task->reply);
 }
 
-void hf_task_resumed(struct hf_exchange *exchange) {
-  struct hf_task *task = exchange->task;
-  if (!task || !task->resuming)
-    return;
-  task->resuming = false;
-  exchange->server_task = hf_arena_copy(&exchange->arena, hf_str_from(task->server_task));
-  /* Only where its server has it can it be found. */
+/* Only where its server has it can it be found: that is the first, then. Another one may have one of that name, too. */
+static bool put_first(struct hf_exchange *exchange, struct hf_str server) {
   for (size_t i = 0; i < exchange->target_count; i++) {
-    if (!hf_str_equal(exchange->targets[i].instance->settings->name, hf_str_from(task->server)))
+    if (!hf_str_equal(exchange->targets[i].instance->settings->name, server))
       continue;
     const struct hf_target_tool found = exchange->targets[i];
     exchange->targets[i] = exchange->targets[0];
     exchange->targets[0] = found;
     exchange->target = &exchange->targets[0];
+    return true;
   }
+  return false;
+}
+
+bool hf_task_resumed(struct hf_exchange *exchange) {
+  struct hf_task *task = exchange->task;
+  if (!task || !task->resuming)
+    return true;
+  if (!put_first(exchange, hf_str_from(task->server))) {
+    hf_exchange_error(exchange, HF_RPC_INTERNAL_ERROR, HF_STR("its server is not there any more"),
+                      (struct hf_str){NULL, 0});
+    return false;
+  }
+  task->resuming = false;
+  exchange->server_task = hf_arena_copy(&exchange->arena, hf_str_from(task->server_task));
   exchange->hints.stay = true;
   exchange->intended = true;
+  return true;
 }
 
 static void on_left(void *ctx, const struct hf_stored_task *row) {
