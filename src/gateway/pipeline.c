@@ -544,6 +544,8 @@ static void begin_call(struct hf_exchange *exchange) {
   exchange->stage = HF_STAGE_CALLING;
   hf_job_init(&exchange->job, run_job);
   hf_call_init(&exchange->call, &options);
+  if (exchange->server_task.ptr)
+    hf_call_inherit(&exchange->call);
   if (exchange->task || exchange->alone)
     hf_call_outlive(&exchange->call);
   hf_pipeline_event(exchange, &(struct hf_call_event){.kind = HF_CALL_STARTED});

@@ -90,6 +90,10 @@ void hf_call_follow(struct hf_call *call, unsigned attempt) {
     a->followed = true;
 }
 
+void hf_call_inherit(struct hf_call *call) {
+  call->inherited = true;
+}
+
 bool hf_call_send_again(struct hf_call *call, unsigned attempt, hf_time now) {
   struct hf_attempt *a = hf_call_attempt(call, attempt);
   if (!a || !a->repeats)

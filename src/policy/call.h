@@ -67,6 +67,7 @@ struct hf_call {
   bool stay;                 /* no target but the first */
   bool hinted_deadline;      /* the deadline is the caller's, not ours */
   bool outlives;             /* nobody waits on the line */
+  bool inherited;            /* an earlier owner sent it: whatever happens here, it may have run */
   bool degrades;             /* somebody may have another answer */
   bool session_renewed;      /* a lost session is renewed once at each target */
   bool hedged;               /* the one hedge of this try was asked for */
@@ -124,6 +125,9 @@ struct hf_attempt *hf_call_attempt(struct hf_call *call, unsigned index);
 /* The server has taken the attempt's work on, and it is followed there: from now on no time of its own cuts it short
  * for a repeat, only silence and the deadline end it. Arm the timer anew. */
 void hf_call_follow(struct hf_call *call, unsigned attempt);
+
+/* An earlier owner sent it, and it only goes on: it may have run before anything is done here. Before it is started. */
+void hf_call_inherit(struct hf_call *call);
 
 /* What the server asked is answered, and the attempt's request is about to go out once more; to be called before
  * HF_CALL_RESUMED says so. False: it must not, for it repeats what may have run, under a key that the server has

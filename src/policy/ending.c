@@ -3,11 +3,15 @@
 #include "policy/chain.h"
 #include "policy/orders.h"
 
+static enum hf_executed executed_of(const struct hf_call *call) {
+  return call->inherited && call->executed == HF_EXECUTED_NO ? HF_EXECUTED_MAYBE : call->executed;
+}
+
 static struct hf_outcome outcome_of(const struct hf_call *call) {
   return (struct hf_outcome){
       .end = call->end,
       .fault = call->fault,
-      .executed = call->executed,
+      .executed = executed_of(call),
       .evidence = call->evidence,
       .provider = call->provider,
       .attempts = call->attempts,

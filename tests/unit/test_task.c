@@ -1006,6 +1006,40 @@ static void task__of_a_server_is_followed_by_the_next_gateway(void **state) {
   }
 }
 
+enum loss { LOST_DOWN, LOST_FULL, LOST_CANCELLED, LOST_COUNT };
+
+static void lose_far(struct bed *bed, enum loss loss) {
+  bed->world.servers[0].hello = NULL; /* it does not get ready by itself */
+  world_run(&bed->world, 0);
+  struct fake_upstream *upstream = world_upstream(&bed->world, "old");
+  upstream->full = loss == LOST_FULL;
+  if (loss == LOST_DOWN)
+    upstream_down(upstream, HF_EVIDENCE_NOT_STARTED, "gone");
+  else if (loss == LOST_CANCELLED)
+    about(bed, "tasks/cancel", "");
+  else
+    upstream_ready(upstream);
+  world_run(&bed->world, 0);
+  world_run(&bed->world, HF_SECONDS(1000));
+}
+
+/* What an earlier gateway sent may have run, whatever comes of asking for it. */
+static void task__of_a_server_that_is_lost_may_have_run(void **state) {
+  (void)state;
+  struct bed bed;
+  for (int loss = 0; loss < LOST_COUNT; loss++) {
+    open_far(&bed);
+    use_store(&bed);
+    call_far(&bed);
+    restart_far(&bed, false);
+    lose_far(&bed, (enum loss)loss);
+    assert_has(get(&bed), loss == LOST_CANCELLED ? "\"status\":\"cancelled\"" : "\"executed\":\"maybe\"");
+    assert_has(bed.answer.answer, "may have been executed");
+    assert_null(strstr(bed.answer.answer, "not executed"));
+    close_world(&bed);
+  }
+}
+
 /* Who took it over was never told its arguments, but the store was. */
 static void task__that_its_server_forgets_after_a_restart_leaves_its_arguments(void **state) {
   (void)state;
@@ -1138,6 +1172,7 @@ int main(void) {
       cmocka_unit_test(task__asks_only_so_much_at_once),
       cmocka_unit_test(task__results_in_memory_are_bounded),
       cmocka_unit_test(task__of_a_server_is_followed_by_the_next_gateway),
+      cmocka_unit_test(task__of_a_server_that_is_lost_may_have_run),
       cmocka_unit_test(task__that_its_server_forgets_after_a_restart_leaves_its_arguments),
       cmocka_unit_test(task__equal_calls_have_one_each),
       cmocka_unit_test(task__ends_without_memory),

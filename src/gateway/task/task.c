@@ -151,6 +151,8 @@ void hf_task_free(struct hf_task *task) {
     assert(store); /* which it waits for */
     store->ops->forget(store, &task->wait);
   }
+  if (task->draft_for && !task->told)
+    task->draft_for->ties->draft = NULL;
   unlink_task(task);
   hf_task_drop_call(task);
   close_client(task);
@@ -345,6 +347,7 @@ void hf_task_end(struct hf_task *task, enum hf_task_status status, struct hf_mes
     return;
   }
   task->ending = true;
+  task->resuming = false;
   task->end = status;
   if (answer)
     hf_message_move(&task->answer, answer);

@@ -30,6 +30,9 @@ static void leave(struct hf_task *task) {
       upstream->ops->abort(upstream, live->ref, HF_STR("the gateway is shutting down"));
     exchange->live[i].ref = NULL;
   }
+  if (exchange->call.waiter.queued) /* for a second attempt */
+    hf_instance_step(exchange->targets[exchange->call.target].instance,
+                     &(struct hf_provider_event){.kind = HF_PROVIDER_WITHDRAW, .waiter = &exchange->call.waiter});
   hf_log_event(hf_task_gateway(task)->loop->log, HF_LOG_INFO, "task is left to its server and the next gateway",
                HF_LOG_STR("task", hf_str_from(task->id)), HF_LOG_STR("server", hf_str_from(task->server)));
   hf_exchange_drop(exchange);

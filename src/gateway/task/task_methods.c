@@ -214,9 +214,10 @@ static void found_for_cancel(struct hf_exchange *exchange, const struct hf_store
     answer_ended(exchange, &view);
 }
 
-static bool may_have_run(const struct hf_exchange *call) {
-  if (!call)
-    return true; /* it had been sent, and asked something */
+static bool may_have_run(const struct hf_task *task) {
+  const struct hf_exchange *call = task->exchange;
+  if (!call || task->server_task)
+    return true; /* it had been sent, and asked something, or its server has a task of it */
   if (call->held || call->call.executed != HF_EXECUTED_NO)
     return true;
   for (size_t i = 0; call->stage == HF_STAGE_CALLING && i < HF_LIVE_MAX; i++)
@@ -226,7 +227,7 @@ static bool may_have_run(const struct hf_exchange *call) {
 }
 
 static void cancel(struct hf_task *task) {
-  hf_task_note(task, may_have_run(task->exchange)
+  hf_task_note(task, may_have_run(task)
                          ? HF_STR("Cancelled by request. The tool may have been executed, at least in part.")
                          : HF_STR("Cancelled by request. Nothing was executed."));
   hf_task_drop_call(task);
