@@ -21,7 +21,7 @@ struct link {
 struct pass {
   const struct hf_exchange *exchange;
   const struct hf_instance *instance; /* whose result it is */
-  const struct hf_json_doc *doc;
+  struct hf_json_doc doc;
   struct hf_str text; /* the content */
   struct hf_buf made; /* a copy with other URIs, up to `done` bytes of the content */
   size_t done;
@@ -78,7 +78,7 @@ static bool is_of_the_web(struct hf_str uri) {
 
 /* Copies up to the URI, and an alias in its place. */
 static int put_alias(struct pass *pass, uint32_t node, struct hf_str uri) {
-  const struct hf_str old = hf_json_span(pass->doc, node);
+  const struct hf_str old = hf_json_span(&pass->doc, node);
   const size_t at = (size_t)(old.ptr - pass->text.ptr);
   struct hf_buf alias;
   hf_buf_init(&alias, 2 * URI_MAX);
@@ -97,8 +97,9 @@ static int visit_uri(struct pass *pass, uint32_t holder) {
   struct hf_client *client = pass->exchange->client;
   uint32_t node;
   struct hf_str uri, own;
-  if (hf_json_member(pass->doc, holder, HF_STR("uri"), &node) < 0 || hf_json_type(pass->doc, node) != HF_JSON_STRING ||
-      hf_json_string(pass->doc, node, &pass->arena, &uri) < 0 || uri.len == 0 || uri.len > URI_MAX)
+  if (hf_json_member(&pass->doc, holder, HF_STR("uri"), &node) < 0 ||
+      hf_json_type(&pass->doc, node) != HF_JSON_STRING || hf_json_string(&pass->doc, node, &pass->arena, &uri) < 0 ||
+      uri.len == 0 || uri.len > URI_MAX)
     return 0;
   const struct hf_instance *there = hf_catalog_locate_known(client, uri, &own);
   if (!there)
@@ -111,36 +112,36 @@ static int visit_uri(struct pass *pass, uint32_t holder) {
 /* A block of content that is a link, or has a resource in it. */
 static int visit_block(struct pass *pass, uint32_t block) {
   uint32_t type, resource;
-  if (hf_json_type(pass->doc, block) != HF_JSON_OBJECT || hf_json_member(pass->doc, block, HF_STR("type"), &type) < 0 ||
-      hf_json_type(pass->doc, type) != HF_JSON_STRING)
+  if (hf_json_type(&pass->doc, block) != HF_JSON_OBJECT ||
+      hf_json_member(&pass->doc, block, HF_STR("type"), &type) < 0 || hf_json_type(&pass->doc, type) != HF_JSON_STRING)
     return 0;
-  if (hf_json_string_is(pass->doc, type, HF_STR("resource_link")))
+  if (hf_json_string_is(&pass->doc, type, HF_STR("resource_link")))
     return visit_uri(pass, block);
-  if (hf_json_string_is(pass->doc, type, HF_STR("resource")) &&
-      hf_json_member(pass->doc, block, HF_STR("resource"), &resource) == 0 &&
-      hf_json_type(pass->doc, resource) == HF_JSON_OBJECT)
+  if (hf_json_string_is(&pass->doc, type, HF_STR("resource")) &&
+      hf_json_member(&pass->doc, block, HF_STR("resource"), &resource) == 0 &&
+      hf_json_type(&pass->doc, resource) == HF_JSON_OBJECT)
     return visit_uri(pass, resource);
   return 0;
 }
 
 static int visit_blocks(struct pass *pass, uint32_t node) {
-  struct hf_json_iter iter = hf_json_iter(pass->doc, node);
+  struct hf_json_iter iter = hf_json_iter(&pass->doc, node);
   uint32_t each;
   int r = 0;
   if (iter.object)
     return visit_block(pass, node);
-  while (r == 0 && hf_json_next(pass->doc, &iter, NULL, &each))
+  while (r == 0 && hf_json_next(&pass->doc, &iter, NULL, &each))
     r = visit_block(pass, each);
   return r;
 }
 
 static int visit_messages(struct pass *pass) {
-  struct hf_json_iter iter = hf_json_iter(pass->doc, 0);
+  struct hf_json_iter iter = hf_json_iter(&pass->doc, 0);
   uint32_t each, content;
   int r = 0;
-  while (r == 0 && !iter.object && hf_json_next(pass->doc, &iter, NULL, &each))
-    if (hf_json_type(pass->doc, each) == HF_JSON_OBJECT &&
-        hf_json_member(pass->doc, each, HF_STR("content"), &content) == 0)
+  while (r == 0 && !iter.object && hf_json_next(&pass->doc, &iter, NULL, &each))
+    if (hf_json_type(&pass->doc, each) == HF_JSON_OBJECT &&
+        hf_json_member(&pass->doc, each, HF_STR("content"), &content) == 0)
       r = visit_blocks(pass, content);
   return r;
 }
@@ -152,8 +153,7 @@ static void look_through(struct pass *pass, bool messages, uint32_t at, struct h
   struct hf_json_scan scan;
   hf_json_scan_init(&scan, &options);
   if (hf_json_scan_feed(&scan, pass->text.ptr, pass->text.len, true) == 0) {
-    const struct hf_json_doc doc = hf_json_doc(pass->text.ptr, &scan);
-    pass->doc = &doc;
+    pass->doc = hf_json_doc(pass->text.ptr, &scan);
     int r = messages ? visit_messages(pass) : visit_blocks(pass, 0);
     if (r == 0 && pass->done > 0) {
       r = hf_buf_append(&pass->made, pass->text.ptr + pass->done, pass->text.len - pass->done);
