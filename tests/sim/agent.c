@@ -1,4 +1,4 @@
-#include "gateway.h"
+#include "client_task.h"
 
 #include "gateway/stage/intent.h"
 
@@ -102,6 +102,8 @@ static void on_finish(struct hf_reply *reply, int http_status, struct hf_pieces 
   }
   snprintf(id, sizeof id, "\"id\":%u,", ask->id);
   sim_check(sim->check, strstr(text, id) != NULL, "an answer under another id", ask->number);
+  if (sim_client_task_begin(ask, text))
+    return;
   sim_told(ask, text);
   note_unheard(ask);
   if (ask->method == HF_METHOD_INITIALIZE && strstr(text, "\"result\""))
@@ -341,6 +343,10 @@ static void fire_cancel(struct sim_timer *timer) {
   sim_check(ask->sim->check, !ask->open || ask->sim->store, "a cancelled request goes on", ask->number);
 }
 
+#define MODERN(capabilities)                                                                                           \
+  ",\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"                             \
+  "clientCapabilities\":" capabilities ",\"io.modelcontextprotocol/logLevel\":\"debug\""
+
 static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, size_t size) {
   struct sim_world *w = world_of(a);
   char hints[256] = "";
@@ -359,10 +365,9 @@ static void write_meta(struct sim_agent *a, struct sim_ask *ask, char *text, siz
              a->sim->deeds.deed[ask->deed].key);
   snprintf(text, size, "\"_meta\":{\"progressToken\":%u,\"sim/ask\":%u,\"sim/who\":%u,\"dev.holdfast/call\":{%s}%s}",
            ask->id, ask->number, a->principal, hints,
-           a->era != HF_ERA_MODERN
-               ? ""
-               : ",\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
-                 "clientCapabilities\":{},\"io.modelcontextprotocol/logLevel\":\"debug\"");
+           a->era != HF_ERA_MODERN ? ""
+           : a->knows_tasks ? MODERN("{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}},\"elicitation\":{}}")
+                            : MODERN("{}"));
 }
 
 static void plan_cancel(struct sim_ask *ask) {
@@ -394,6 +399,11 @@ static void set_bounds(struct sim_ask *ask, const struct sim_deed *deed) {
   ask->most = ask->targets * (sim->options.attempts * (chain->on && deed->tool == SIM_TOOL_READ ? 2 : 1) + 1);
 }
 
+/* A client of 2025-11-25 asks for a task, mostly. */
+static const char *wish_of(const struct sim_agent *a) {
+  return a->knows_tasks && a->era == HF_ERA_LEGACY && sim_world_chance(world_of(a), 70) ? "\"task\":{}," : "";
+}
+
 static void call_for(struct sim_agent *a, struct sim_ask *ask, const char *name) {
   struct sim_gateway *sim = a->sim;
   const struct sim_deed *deed = &sim->deeds.deed[ask->deed];
@@ -411,8 +421,8 @@ static void call_for(struct sim_agent *a, struct sim_ask *ask, const char *name)
   const char *argument = deed->server < 0 ? "n" : sim_argument_name(&sim->options.chain, (unsigned)deed->server);
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/"
-           "call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"%s\":%u},%s}}",
-           ask->id, shown, argument, ask->deed, meta);
+           "call\",\"params\":{\"name\":\"%s\",\"arguments\":{\"%s\":%u},%s%s}}",
+           ask->id, shown, argument, ask->deed, wish_of(a), meta);
   send_ask(a, ask, text);
   plan_cancel(ask);
 }
@@ -519,9 +529,9 @@ static void introduce(struct sim_agent *a) {
     return;
   char text[SIM_TEXT_MAX];
   snprintf(text, sizeof text,
-           "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
+           "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\","
            "\"capabilities\":{%s},\"clientInfo\":{\"name\":\"sim\",\"version\":\"1\"}}}",
-           ask->id, a->asks_back ? "\"elicitation\":{}" : "");
+           ask->id, a->knows_tasks ? "2025-11-25" : "2025-06-18", a->asks_back ? "\"elicitation\":{}" : "");
   a->greeting = ask;
   send_ask(a, ask, text);
 }
@@ -538,6 +548,7 @@ static void open_client(struct sim_agent *a) {
   a->endpoint = sim_world_chance(w, 50) ? -1 : (int)hf_random_below(&w->random, sim->options.servers);
   a->asks_back = a->era == HF_ERA_LEGACY && sim_world_chance(w, 70);
   a->ready = a->era == HF_ERA_MODERN;
+  a->knows_tasks = sim->options.tasks && sim_world_chance(w, 70);
   a->introduced = false;
   a->greeting = NULL;
   a->next_id = 1;

@@ -141,9 +141,11 @@ bool sim_deed_is_protected(struct sim_gateway *sim, const struct sim_agent *agen
   const struct sim_deed *deed = &sim->deeds.deed[number];
   hf_time now = sim->world->now;
   if (sim->no_memory)
-    return deed->known == SIM_TOLD_NO && deed->open == 0;
+    return deed->known == SIM_TOLD_NO && deed->open == 0 && deed->tasks == 0;
   if (key_holds(sim, deed))
     return true;
+  if (deed->tasks > 0)
+    return false; /* whoever has an id is to ask with it */
   hf_time window = sim_chain_tool(&sim->options.chain, deed->server, deed->tool)->coalesce;
   bool joins = window > 0 && is_the_same_way(sim, agent, deed) && !deed->key[0];
   if (deed->tool != SIM_TOOL_UNSAFE && deed->tool != SIM_TOOL_KEYED)

@@ -33,6 +33,7 @@ struct sim_deed {
   bool borrowed;         /* which is another deed's */
   unsigned calls;        /* that were made for it */
   unsigned open;         /* of those, that are under way */
+  unsigned tasks;        /* of those, that have become tasks whose end is not known yet */
   unsigned meant;        /* how often it may happen */
   unsigned replays;      /* of its letters, that were started */
   unsigned letters;      /* writes of letters */

@@ -1,7 +1,8 @@
-#include "gateway.h"
+#include "client_task.h"
 
 #include "base/alloc.h"
 #include "gateway/stage/flight.h"
+#include "gateway/task/task.h"
 #include "work.h"
 
 #include <stdlib.h>
@@ -97,6 +98,12 @@ static struct hf_settings *make_settings(const struct sim_gateway_options *o) {
                                         .drain = HF_SECONDS(5),
                                         .cache_bytes = 1 << 16,
                                         .traces = 16};
+  if (o->tasks) {
+    settings->limits.tasks = 4000; /* without a store those that have ended are forgotten beyond that */
+    settings->limits.tasks_per_client = 100;
+    settings->limits.task_ttl = o->task_ttl;
+    settings->tool_defaults.tasks = o->task_mode;
+  }
   settings->correction = (struct hf_correction_settings){.max = 3, .ttl = HF_SECONDS(600)};
   struct hf_policy policy = {HF_TIMEOUT_OPTIONS_INIT, HF_RETRY_OPTIONS_INIT, HF_BREAKER_OPTIONS_INIT};
   policy.retry.attempts = o->attempts;
@@ -265,6 +272,7 @@ static void kill_gateway(struct sim_gateway *sim) {
   sim_operator_end(sim);
   for (unsigned i = 0; i < sim->options.agents; i++)
     sim_agent_cut_off(&sim->agents[i]);
+  sim_client_tasks_cut_off(sim);
   hf_gateway_free(sim->gateway);
   sim->gateway = NULL;
   sim_check(sim->check, sim->loop.timer_count == 0, "a timer was left", (unsigned)sim->loop.timer_count);
@@ -317,6 +325,28 @@ static void draw_chain(struct sim_gateway *sim, uint64_t seed) {
     sim_timer_set(w, &sim->death, sim_world_between(w, HF_SECONDS(1), HF_SECONDS(900)), fire_death);
 }
 
+static void draw_task_tool(struct hf_tool_settings *tool, struct sim_world *w) {
+  static const enum hf_task_mode modes[] = {HF_TASKS_AUTO, HF_TASKS_AUTO, HF_TASKS_ALWAYS, HF_TASKS_NEVER};
+  tool->tasks = modes[hf_random_below(&w->random, sizeof modes / sizeof modes[0])];
+  tool->task_after = HF_MS(sim_world_between(w, 0, 5000));
+}
+
+/* Every third world has clients that know tasks. */
+static void draw_tasks(struct sim_gateway *sim, uint64_t seed) {
+  struct sim_world *w = sim->world;
+  struct sim_gateway_options *o = &sim->options;
+  if (seed % 3 != 1)
+    return;
+  o->tasks = true;
+  o->task_ttl = sim_world_chance(w, 20) ? HF_SECONDS(sim_world_between(w, 60, 600)) : HF_SECONDS(3600);
+  o->task_mode = sim_world_chance(w, 50) ? HF_TASKS_ALWAYS : HF_TASKS_AUTO;
+  for (unsigned kind = 0; o->chain.on && kind < SIM_TOOLS_ASKED; kind++) {
+    draw_task_tool(&o->chain.routes[kind].tool, w);
+    for (unsigned i = 0; i < o->servers; i++)
+      draw_task_tool(&o->chain.tools[i][kind], w);
+  }
+}
+
 static void set_up(struct sim_gateway *sim, uint64_t seed) {
   struct sim_world *w = sim->world;
   draw_options(&sim->options, w);
@@ -327,6 +357,7 @@ static void set_up(struct sim_gateway *sim, uint64_t seed) {
     abort();
   hf_list_init(&sim->ghosts);
   hf_list_init(&sim->works);
+  hf_list_init(&sim->client_tasks);
   sim_deeds_init(sim);
   read_hello(sim);
   sim->log_fd = memfd_create("log", MFD_CLOEXEC);
@@ -334,6 +365,7 @@ static void set_up(struct sim_gateway *sim, uint64_t seed) {
   hf_loop_init(&sim->loop, seed, sim->log);
   hf_loop_advance(&sim->loop, 0, WALL_MS);
   draw_chain(sim, seed);
+  draw_tasks(sim, seed);
   trace_options(sim);
   if (!open_gateway(sim))
     abort();
@@ -363,11 +395,17 @@ static void turn(struct sim_gateway *sim) {
   }
 }
 
+/* It lets nobody in any more. */
+static bool is_ending(const struct sim_gateway *sim) {
+  return sim->gateway && sim->gateway->draining;
+}
+
 static void run(struct sim_gateway *sim) {
   struct sim_world *w = sim->world;
   unsigned turns = 0;
   hf_time before = 0;
-  while (sim->open > 0 || (sim->asked < w->call_count && !sim->drained) || !sim->gateway) {
+  while (sim->open > 0 || (sim->asked < w->call_count && !sim->drained) || !sim->gateway ||
+         (sim->tasks_open > 0 && !is_ending(sim))) {
     turn(sim);
     turns = w->now == before ? turns + 1 : 0;
     before = w->now;
@@ -390,6 +428,24 @@ static void maybe_drain(struct sim_gateway *sim) {
     turn(sim);
   sim->drained = true;
   hf_gateway_drain(sim->gateway, note_drained, sim);
+}
+
+/* The next gateway goes on with tasks that servers run, and can tell of all others. */
+static void succeed(struct sim_gateway *sim) {
+  struct sim_world *w = sim->world;
+  const hf_time until = w->now + HF_SECONDS(400);
+  while (sim->drains == 0 || !sim_store_is_idle(sim->store)) {
+    turn(sim);
+    if (!sim_check(sim->check, w->now < until, "a drain never ends", 0))
+      return;
+  }
+  kill_gateway(sim);
+  sim_timer_stop(w, &sim->death);
+  while (!open_gateway(sim))
+    sim_check(sim->check, sim->no_memory, "a gateway did not start", 0);
+  if (sim->trace)
+    fprintf(sim->trace, "%.6f a new gateway after the drain\n", (double)w->now / 1e6);
+  run(sim);
 }
 
 static void check_instance(struct sim_gateway *sim, const struct hf_instance *instance) {
@@ -456,6 +512,7 @@ static void close_agents(struct sim_gateway *sim) {
 static void come_to_rest(struct sim_gateway *sim) {
   for (unsigned i = 0; i < sim->options.agents; i++)
     sim_timer_stop(sim->world, &sim->agents[i].timer);
+  sim_client_tasks_leave(sim);
   sim_timer_stop(sim->world, &sim->reload);
   sim_timer_stop(sim->world, &sim->death);
   sim_operator_stop(sim);
@@ -492,7 +549,8 @@ static size_t instances_of_nobody(const struct hf_gateway *gateway) {
 
 static void tear_down(struct sim_gateway *sim) {
   sim_check(sim->check, sim->gateway->calls == 0, "a closed client's call goes on", 0);
-  sim_check(sim->check, sim->gateway->own_instances == instances_of_nobody(sim->gateway),
+  const bool runs = hf_tasks_running(sim->gateway->tasks) > 0; /* whose client cannot ask for it any more */
+  sim_check(sim->check, runs || sim->gateway->own_instances == instances_of_nobody(sim->gateway),
             "a client's instance was left", (unsigned)sim->gateway->own_instances);
   hf_gateway_free(sim->gateway);
   sim_check(sim->check, sim->loop.timer_count == 0, "a timer was left", (unsigned)sim->loop.timer_count);
@@ -500,6 +558,7 @@ static void tear_down(struct sim_gateway *sim) {
   sim_servers_free(sim);
   sim_ghosts_free(sim);
   sim_works_free(sim);
+  sim_client_tasks_free(sim);
   sim_deeds_free(sim);
   hf_loop_deinit(&sim->loop);
   check_log(sim);
@@ -533,6 +592,9 @@ static void add(struct sim_gateway *totals, const struct sim_gateway *sim) {
   totals->replayed += sim->replayed;
   totals->deaths += sim->deaths;
   totals->works_made += sim->works_made;
+  totals->tasks += sim->tasks;
+  totals->tasks_ended += sim->tasks_ended;
+  totals->tasks_lost += sim->tasks_lost;
 }
 
 void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, struct sim_gateway *totals,
@@ -546,6 +608,8 @@ void sim_gateway_run(uint64_t seed, unsigned calls, bool failing, FILE *trace, s
   if (sim_world_chance(&world, 20))
     maybe_drain(&sim);
   run(&sim);
+  if (sim.tasks_open > 0 && sim.store)
+    succeed(&sim);
   come_to_rest(&sim);
   check_end(&sim);
   close_agents(&sim);

@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-enum { SIM_AGENTS_MAX = 6, SIM_NAME_MAX = 8, SIM_TEXT_MAX = 2048, SIM_QUESTIONS_MAX = 64, SIM_AGAIN_MAX = 8 };
+enum { SIM_AGENTS_MAX = 6, SIM_NAME_MAX = 8, SIM_TEXT_MAX = 8192, SIM_QUESTIONS_MAX = 64, SIM_AGAIN_MAX = 8 };
 
 struct sim_gateway;
 struct sim_agent;
@@ -39,6 +39,8 @@ struct sim_ask {
   bool cancelled;
   bool vanished;     /* its stream broke: it may go on */
   bool away;         /* its stream broke, and may be resumed */
+  bool task;         /* it has become one, of which it was told */
+  bool asked;        /* it was answered with a question at least once */
   bool joined;       /* it was answered with another one's answer */
   bool read_only;    /* by configuration, at one of the servers at least */
   unsigned ran;      /* how often a request of its own ran the tool */
@@ -69,6 +71,7 @@ struct sim_agent {
   struct sim_ask *greeting; /* its `initialize`, or NULL */
   bool introduced;          /* sent notifications/initialized */
   bool asks_back;           /* it declared that it can be asked */
+  bool knows_tasks;         /* and takes one for an answer */
   bool stateless;           /* modern HTTP: leaving a request cancels it, and nothing else does */
   struct sim_question {
     unsigned long id; /* the gateway's */
@@ -96,6 +99,9 @@ struct sim_gateway_options {
   unsigned attempts;
   hf_time deadline;
   hf_time gap;
+  bool tasks; /* clients may know them: */
+  hf_time task_ttl;
+  enum hf_task_mode task_mode; /* without the chain */
   bool modern[SIM_SERVERS_MAX];
   bool own[SIM_SERVERS_MAX]; /* instance: session */
   bool stateful[SIM_SERVERS_MAX];
@@ -122,6 +128,8 @@ struct sim_gateway {
   struct hf_list ghosts; /* requests that run though nobody waits for them */
   struct hf_list works;  /* tasks that servers have made of calls */
   unsigned long next_work;
+  struct hf_list client_tasks; /* that clients were told of */
+  unsigned tasks_open;         /* of them, those whose end is not known yet */
   struct sim_agent agents[SIM_AGENTS_MAX];
   struct sim_ask *asks;
   unsigned asked;
@@ -148,6 +156,9 @@ struct sim_gateway {
   unsigned long replayed;
   unsigned long deaths;
   unsigned long works_made;
+  unsigned long tasks; /* that clients were told of */
+  unsigned long tasks_ended;
+  unsigned long tasks_lost; /* to their clients: expired, or never asked for again */
   struct sim_timer reload;
   struct sim_timer death;
   struct sim_server *servers; /* every one that was opened */
@@ -175,6 +186,9 @@ void sim_agent_plan(struct sim_agent *agent, unsigned deed, hf_time after);
 
 /* told.c: reads an answer to a tool call and holds it against the ledger. */
 void sim_told(struct sim_ask *ask, const char *text);
+
+/* Its task was cancelled. */
+void sim_told_cancelled(struct sim_ask *ask, bool nothing_ran);
 
 /* Is what was told still true when all has come to rest? */
 void sim_told_check_end(struct sim_gateway *sim);

@@ -224,10 +224,11 @@ static int run_gateways(uint64_t first, unsigned long count, unsigned calls, boo
          totals.answered, totals.successes, totals.failures, totals.refusals, totals.cancelled, totals.lost,
          totals.questions, totals.reloads);
   printf("# again=%lu (own risk %lu) joined=%lu lost=%lu cached=%lu recorded=%lu degraded=%lu checked=%lu letters=%lu "
-         "replays=%lu (%lu good) deaths=%lu tasks=%lu\n",
+         "replays=%lu (%lu good) deaths=%lu\n",
          totals.again, totals.own_risk, totals.joined, totals.lost_told, totals.cached, totals.recorded,
-         totals.degraded, totals.checked, totals.letters, totals.replays, totals.replayed, totals.deaths,
-         totals.works_made);
+         totals.degraded, totals.checked, totals.letters, totals.replays, totals.replayed, totals.deaths);
+  printf("# tasks at servers=%lu, of clients=%lu (ended %lu, lost %lu)\n", totals.works_made, totals.tasks,
+         totals.tasks_ended, totals.tasks_lost);
   printf("1..1\n%s 1 - invariants of the pipeline over %lu seeds\n", check.violations ? "not ok" : "ok", count);
   return check.violations ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -399,6 +399,8 @@ static void settle(struct hf_attempt_ref *ref) {
 
 static void input_required(struct hf_attempt_ref *ref) {
   char text[SIM_TEXT_MAX];
+  if (ref->number >= 0)
+    ref->server->sim->asks[ref->number].asked = true;
   snprintf(text, sizeof text,
            "{\"jsonrpc\":\"2.0\",\"id\":%llu,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},"
            "\"requestState\":\"n=%ld\"}}",

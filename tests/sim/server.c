@@ -202,7 +202,7 @@ static bool is_expected(const struct sim_server *s, const struct hf_attempt_ref 
 /* Somebody waits for it, or has gone and may come back. */
 static bool is_wanted(const struct sim_ask *ask) {
   const struct sim_gateway *sim = ask->sim;
-  return ask->open || ask->vanished || sim->deeds.deed[ask->deed].open > 0;
+  return ask->open || ask->vanished || sim->deeds.deed[ask->deed].open > 0 || sim->deeds.deed[ask->deed].tasks > 0;
 }
 
 static void note_attempt(struct sim_server *s, struct hf_attempt_ref *ref, const char *text) {

@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 
+/* The id of a letter that was written without its arguments, and is not kept. */
+#define SIM_LETTER_OF_NOTHING "d-0"
+
 struct sim_gateway;
 struct sim_store;
 

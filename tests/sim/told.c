@@ -86,6 +86,8 @@ static void check_age(struct sim_ask *ask, const struct told *t, const char *tex
   hf_time slack = sim->deaths > 0 ? HF_MS(2) : 0; /* the store counts in milliseconds */
   sim_check(sim->check, ask->read_only, "an answer from the cache for a tool with effects", ask->number);
   sim_check(sim->check, t->at >= 0, "a cached answer without its payload", ask->number);
+  if (ask->task)
+    return; /* it was composed some time ago */
   sim_check(sim->check, age <= (fresh ? cache->ttl : cache->max_stale) + slack, "an answer older than it may be",
             ask->number);
   long told = sim_number_after(text, "\"ageMs\":");
@@ -112,7 +114,7 @@ static void check_letter(struct sim_ask *ask, const char *text) {
   struct sim_gateway *sim = ask->sim;
   const char *at = strstr(text, "\"deadLetterId\":\"");
   char id[HF_LETTER_ID_MAX] = "";
-  if (!at || sscanf(at, "\"deadLetterId\":\"%31[^\"]\"", id) != 1)
+  if (!at || sscanf(at, "\"deadLetterId\":\"%31[^\"]\"", id) != 1 || strcmp(id, SIM_LETTER_OF_NOTHING) == 0)
     return;
   const struct hf_letter *letter = sim->store ? sim_store_letter(sim->store, id) : NULL;
   if (!sim_check(sim->check, letter != NULL, "a letter that is not there", ask->number))
@@ -128,6 +130,7 @@ static void check_executed(struct sim_ask *ask, const struct told *t) {
   struct sim_gateway *sim = ask->sim;
   unsigned ran = sim->world->executions[ask->deed];
   ask->executed = t->executed;
+  ask->vanished |= t->pending && ask->agent->knows_tasks; /* it is held, and goes on for a while */
   ask->joined = t->joined;
   if (!t->error && !t->tool_error && !t->pending && t->source == HF_SOURCE_LIVE && t->executed < 0) {
     sim_check(sim->check, t->echo >= 0, "a success without its payload", ask->number);
@@ -169,8 +172,21 @@ void sim_told(struct sim_ask *ask, const char *text) {
     return;
   check_source(ask, &t, text);
   check_executed(ask, &t);
+  if (ask->task && ask->asked && ask->executed == HF_EXECUTED_NO)
+    ask->executed = -1; /* that is said of its last round */
   check_letter(ask, text);
   learn(ask, text);
+}
+
+void sim_told_cancelled(struct sim_ask *ask, bool nothing_ran) {
+  struct sim_deed *deed = &ask->sim->deeds.deed[ask->deed];
+  ask->vanished = !nothing_ran; /* it may go on */
+  if (nothing_ran)
+    ask->executed = HF_EXECUTED_NO;
+  if (!nothing_ran || deed->known != SIM_UNTOLD)
+    deed->known = SIM_TOLD;
+  else
+    deed->known = SIM_TOLD_NO;
 }
 
 /* All calls for it were told that it was not executed, and nobody else had a hand in it. */
