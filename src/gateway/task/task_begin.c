@@ -12,6 +12,8 @@
 
 enum { TASK_SECRET_LEN = 16, TASK_WRITE_WAIT_S = 2, CREATED_MAX = 1 << 16 };
 
+static const struct hf_str absent = {NULL, 0};
+
 struct hf_task_ties *hf_task_ties_of(struct hf_exchange *exchange) {
   if (exchange->ties)
     return exchange->ties;
@@ -198,14 +200,14 @@ static void on_written(struct hf_store_wait *wait, int error, struct hf_str id) 
 }
 
 /* Makes a task of it: now, or when that is written down. Returns 0; or an error, and then nothing has happened. */
-static int begin(struct hf_exchange *exchange, const struct hf_instance *instance, struct hf_str server_task) {
+static int begin(struct hf_exchange *exchange, struct hf_str server, struct hf_str server_task) {
   struct hf_store *store = exchange->client->gateway->store;
   struct hf_task_ties *ties = hf_task_ties_of(exchange);
   struct hf_task *task = ties && !ties->draft ? draft_of(exchange) : NULL;
   if (!task)
     return HF_ERR_LIMIT;
   ties->draft = task;
-  if (server_task.ptr && hf_task_set_server(task, instance, server_task) < 0) {
+  if (server_task.ptr && hf_task_set_server(task, server, server_task) < 0) {
     hf_task_drop_draft(exchange);
     return HF_ERR_NOMEM;
   }
@@ -225,7 +227,7 @@ static int begin(struct hf_exchange *exchange, const struct hf_instance *instanc
 /* Before anything is sent. */
 static enum hf_stage_result begin_first(struct hf_exchange *exchange) {
   struct hf_gateway *gateway = exchange->client->gateway;
-  int r = begin(exchange, NULL, (struct hf_str){NULL, 0});
+  int r = begin(exchange, absent, absent);
   if (r < 0 && exchange->wants_task) {
     refuse(exchange, HF_STR("There are too many tasks already. Nothing was executed. Try again when some have ended."));
     return HF_STAGE_ENDED;
@@ -246,7 +248,7 @@ static void on_later(struct hf_timer *timer) {
   struct hf_exchange *exchange = ties->exchange;
   if (exchange->task || ties->draft)
     return;
-  if (!may_become(exchange) || begin(exchange, NULL, (struct hf_str){NULL, 0}) < 0)
+  if (!may_become(exchange) || begin(exchange, absent, absent) < 0)
     try_later(ties);
 }
 
@@ -266,8 +268,8 @@ enum hf_stage_result hf_task_before(struct hf_exchange *exchange) {
 
 void hf_task_at_server(struct hf_exchange *exchange, const struct hf_instance *instance, struct hf_str server_task) {
   struct hf_task *task = hf_task_made_of(exchange);
-  if (task && hf_task_set_server(task, instance, server_task) == 0)
+  if (task && hf_task_set_server(task, instance->settings->name, server_task) == 0)
     hf_task_keep(task, NULL);
   else if (!task && may_become(exchange) && hf_task_is_taken(exchange))
-    (void)begin(exchange, instance, server_task);
+    (void)begin(exchange, instance->settings->name, server_task);
 }

@@ -232,8 +232,8 @@ void hf_task_keep(struct hf_task *task, struct hf_store_wait *wait);
 /* When what its client was told it is good for ends; rows of what has not ended are kept for longer. */
 int64_t hf_task_row_expires_ms(const struct hf_gateway *gateway, const struct hf_stored_task *row);
 
-/* Notes what its server calls it. Returns 0 or HF_ERR_NOMEM. */
-int hf_task_set_server(struct hf_task *task, const struct hf_instance *instance, struct hf_str server_task);
+/* Notes at which server it is, and what that calls it. Returns 0 or HF_ERR_NOMEM. */
+int hf_task_set_server(struct hf_task *task, struct hf_str name, struct hf_str server_task);
 
 /* Its call is made anew, to follow what its server does. */
 void hf_task_resume(struct hf_task *task);

@@ -60,8 +60,7 @@ void hf_task_keep(struct hf_task *task, struct hf_store_wait *wait) {
     store->ops->keep_task(store, &row, wait);
 }
 
-int hf_task_set_server(struct hf_task *task, const struct hf_instance *instance, struct hf_str server_task) {
-  const struct hf_str name = instance->settings->name;
+int hf_task_set_server(struct hf_task *task, struct hf_str name, struct hf_str server_task) {
   char *server = hf_strndup(name.ptr, name.len);
   char *id = hf_strndup(server_task.ptr, server_task.len);
   if (!server || !id) {
