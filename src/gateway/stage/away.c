@@ -12,7 +12,7 @@ struct hf_aways {
   struct hf_gateway *gateway;
   struct hf_list leaving; /* those that are given up if nobody comes back, the first one first */
   struct hf_timer timer;
-  size_t alone;
+  size_t alone_count;
 };
 
 static struct hf_exchange *leaving_exchange(struct hf_list *link) {
@@ -106,13 +106,13 @@ void hf_away_end(struct hf_exchange *exchange) {
 }
 
 static bool has_room(const struct hf_exchange *exchange) {
-  return exchange->alone || aways_of(exchange)->alone < HF_AWAY_ALONE_MAX;
+  return exchange->alone || aways_of(exchange)->alone_count < HF_AWAY_ALONE_MAX;
 }
 
 void hf_away_go_alone(struct hf_exchange *exchange) {
   struct hf_aways *aways = aways_of(exchange);
   if (!exchange->alone)
-    aways->alone++;
+    aways->alone_count++;
   exchange->alone = true;
   hf_pipeline_outlive(exchange);
 }
@@ -149,6 +149,6 @@ void hf_away_due(struct hf_exchange *exchange) {
 void hf_away_left(struct hf_exchange *exchange) {
   hf_list_remove(&exchange->leaving);
   if (exchange->alone)
-    aways_of(exchange)->alone--;
+    aways_of(exchange)->alone_count--;
   exchange->alone = false;
 }
