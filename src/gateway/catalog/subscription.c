@@ -391,12 +391,10 @@ static void ask(struct topic *topic) {
     return;
   if (instance->phase != HF_UPSTREAM_READY)
     hf_instance_start(instance); /* everything is asked for once it is there */
-  else if (!instance->capabilities.resources_subscribe)
+  else if (!instance->capabilities.resources_subscribe || (instance->era == HF_ERA_MODERN && instance->feed.refused))
     topic->state = HF_TOPIC_REFUSED;
   else if (instance->era != HF_ERA_MODERN)
     ask_legacy(topic);
-  else if (instance->feed.refused)
-    topic->state = HF_TOPIC_REFUSED;
   else
     hf_feed_change(&instance->feed);
 }
