@@ -495,7 +495,7 @@ static void check_end(struct sim_gateway *sim) {
 
 static bool is_busy(const struct sim_gateway *sim) {
   return sim_operator_works(sim) || (sim->store && !sim_store_is_idle(sim->store)) || sim->gateway->calls > 0 ||
-         hf_flights_count(sim->gateway->flights) > 0;
+         hf_flights_count(sim->gateway->flights) > 0 || !hf_list_empty(&sim->gateway->ending);
 }
 
 /* With the chain a call may go on without its client, for a while. */
