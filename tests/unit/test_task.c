@@ -540,6 +540,33 @@ static void task__shutdown_answers_what_runs(void **state) {
   close_world(&bed);
 }
 
+static void task__that_another_gateway_runs_can_be_read_and_no_more(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  const struct hf_stored_task theirs = {.id = HF_STR("t-theirs"),
+                                        .principal = HF_STR(""),
+                                        .endpoint = HF_STR("old"),
+                                        .call = HF_STR("c-theirs"),
+                                        .tool = HF_STR("s__order"),
+                                        .status = HF_TASK_INPUT_REQUIRED,
+                                        .created_ms = bed.world.loop.wall_ms,
+                                        .updated_ms = bed.world.loop.wall_ms,
+                                        .expires_ms = bed.world.loop.wall_ms + 1000};
+  bed.store.head.ops->keep_task(&bed.store.head, &theirs, NULL);
+  fake_store_answer(&bed.store);
+  fake_store_task(&bed.store, "t-theirs")->row.elsewhere = true;
+  snprintf(bed.id, sizeof bed.id, "t-theirs");
+  assert_has(get(&bed), "\"status\":\"working\"");
+  assert_has(get(&bed), "another gateway runs it");
+  send_as(&bed, &bed.client, &bed.answer, "tasks/cancel", "\"taskId\":\"t-theirs\"", KNOWS);
+  fake_store_answer(&bed.store);
+  world_run(&bed.world, 0);
+  assert_has(bed.answer.answer, "read, but not changed");
+  close_world(&bed);
+}
+
 /* Clients of 2025-11-25. */
 
 static void open_old(struct bed *bed, const char *principal) {
@@ -1157,6 +1184,7 @@ int main(void) {
       cmocka_unit_test(task__one_that_a_dead_gateway_ran_says_so),
       cmocka_unit_test(task__one_that_ended_is_read_from_the_store),
       cmocka_unit_test(task__shutdown_answers_what_runs),
+      cmocka_unit_test(task__that_another_gateway_runs_can_be_read_and_no_more),
       cmocka_unit_test(task__of_2025_11_25_is_asked_for_and_its_result_waited_for),
       cmocka_unit_test(task__of_2025_11_25_is_cancelled_before_the_answer),
       cmocka_unit_test(task__of_2025_11_25_fails_by_a_tools_own_error),

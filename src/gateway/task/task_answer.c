@@ -26,11 +26,15 @@ struct hf_task_view hf_task_view(const struct hf_task *task) {
   };
 }
 
+/* What a task asks is known to the gateway that runs it, and to nobody else: here it can only be waited for. */
 struct hf_task_view hf_task_view_row(const struct hf_gateway *gateway, const struct hf_stored_task *row) {
+  const bool asks = row->status == HF_TASK_INPUT_REQUIRED;
+  const struct hf_str message = row->message.len ? row->message : (struct hf_str){NULL, 0};
   return (struct hf_task_view){
       .id = row->id,
-      .status = row->status,
-      .message = row->message.len ? row->message : (struct hf_str){NULL, 0},
+      .status = asks ? HF_TASK_WORKING : row->status,
+      .message =
+          asks ? HF_STR("It asks something, and another gateway runs it: only there can it be answered.") : message,
       .created_ms = row->created_ms,
       .updated_ms = row->updated_ms,
       .ttl_ms = hf_task_row_expires_ms(gateway, row) - row->created_ms,
@@ -64,9 +68,7 @@ static void write_details(const struct hf_task_view *view, struct hf_json_writer
     return;
   struct hf_buf questions;
   hf_buf_init(&questions, ANSWER_MAX);
-  if (!view->task)
-    hf_json_write_member_raw(w, "inputRequests", HF_STR("{}"));
-  else if (hf_task_write_questions(view->task, &questions) == 0)
+  if (hf_task_write_questions(view->task, &questions) == 0)
     hf_json_write_member_raw(w, "inputRequests", hf_buf_str(&questions));
   else
     w->error = HF_ERR_NOMEM;
