@@ -50,7 +50,8 @@ struct hf_flight {
   struct hf_str text;         /* of the response, in `raw` */
   struct hf_message response; /* all zero: there is none */
   struct hf_outcome outcome;
-  struct hf_buf substitute; /* of an answer that is not live */
+  char letter_id[HF_LETTER_ID_MAX]; /* of its dead letter, or "" */
+  struct hf_buf substitute;         /* of an answer that is not live */
   size_t key_len;
   char key[];
 };
@@ -111,6 +112,7 @@ static void hand_on(struct hf_flight *flight, struct hf_exchange *follower) {
   if (outcome.provider < follower->target_count)
     follower->target = &follower->targets[outcome.provider];
   follower->joined = hf_arena_copy(&follower->arena, hf_str_from(flight->call));
+  memcpy(follower->letter_id, flight->letter_id, sizeof flight->letter_id);
   hf_lost_heard(follower, hf_str_from(flight->call));
   if (question && flight->effects && flight->asked) {
     refuse_question(follower);
@@ -520,6 +522,7 @@ void hf_flight_landed(struct hf_exchange *exchange, const struct hf_message *res
   flight->landed = true;
   flight->asked = heard;
   flight->outcome = *outcome;
+  memcpy(flight->letter_id, exchange->letter_id, sizeof flight->letter_id);
   copy_substitute(flight, exchange);
   if (!is_awaited(flight, heard, response))
     return;
