@@ -716,6 +716,32 @@ static void gateway__a_modern_server_hears_of_many_uris_in_one_new_stream(void *
   bed_close(&bed);
 }
 
+static void gateway__one_request_listens_to_only_so_much(void **state) {
+  (void)state;
+  enum { URIS = 4096 };
+  static const struct hf_str head = HF_STR("["), uri = HF_STR("\"u:0\","), tail = HF_STR("\"u:1\"]");
+  struct hf_buf uris;
+  hf_buf_init(&uris, 1 << 16);
+  assert_int_equal(hf_buf_append_str(&uris, head), 0);
+  for (int i = 0; i < URIS; i++)
+    assert_int_equal(hf_buf_append_str(&uris, uri), 0);
+  assert_int_equal(hf_buf_append_str(&uris, tail), 0);
+  struct hf_buf text;
+  hf_buf_init(&text, 1 << 17);
+  assert_int_equal(hf_buf_printf(&text, LISTEN_TO("%.*s"), HF_STR_FMT(hf_buf_str(&uris))), 0);
+  assert_int_equal(hf_buf_append(&text, "", 1), 0);
+  struct bed bed = {0};
+  two_servers(&bed.world);
+  client_open(&bed.world, &bed.client, "files", HF_ERA_MODERN);
+  bed_send(&bed, text.data);
+  world_run(&bed.world, HF_MS(1));
+  assert_non_null(strstr(bed.reply.answer, "\"code\":-32602"));
+  assert_non_null(strstr(bed.reply.answer, "names too much for one request"));
+  hf_buf_deinit(&text);
+  hf_buf_deinit(&uris);
+  bed_close(&bed);
+}
+
 static void gateway__a_listen_stream_is_acknowledged_first_and_marked_throughout(void **state) {
   (void)state;
   struct bed bed = {0};
@@ -1468,6 +1494,7 @@ int main(void) {
       cmocka_unit_test(gateway__survives_running_out_of_memory_anywhere_in_a_call),
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
       cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
+      cmocka_unit_test(gateway__one_request_listens_to_only_so_much),
       cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
       cmocka_unit_test(gateway__a_server_is_subscribed_to_only_so_much),
       cmocka_unit_test(gateway__a_uri_to_subscribe_to_is_only_so_long),

@@ -53,14 +53,16 @@ enum { NOTICES_COUNT = sizeof notices / sizeof notices[0] };
 
 typedef int filter_fn(struct hf_exchange *exchange, const struct hf_json_doc *filter, struct hf_json_writer *w);
 
-/* Calls `take` with what the client asks for. Returns what that does, or HF_ERR_INVALID. */
+/* Calls `take` with what the client asks for. Returns what that does, HF_ERR_INVALID, or HF_ERR_LIMIT if it is too
+ * much.
+ */
 static int read_filter(struct hf_exchange *exchange, filter_fn *take, struct hf_json_writer *w) {
   struct hf_str raw = hf_message_raw(&exchange->request, HF_FIELD_NOTIFICATIONS);
   struct hf_json_options options = HF_JSON_OPTIONS_INIT;
   options.max_nodes = FILTER_NODES_MAX;
   struct hf_json_scan scan;
   hf_json_scan_init(&scan, &options);
-  int r = raw.ptr && hf_json_scan_feed(&scan, raw.ptr, raw.len, true) == 0 ? 0 : HF_ERR_INVALID;
+  int r = raw.ptr ? hf_json_scan_feed(&scan, raw.ptr, raw.len, true) : HF_ERR_INVALID;
   if (r == 0 && scan.nodes[0].type != HF_JSON_OBJECT)
     r = HF_ERR_INVALID;
   if (r == 0) {
@@ -158,9 +160,11 @@ static int write_acknowledged(struct hf_exchange *exchange, struct hf_buf *param
   return r == 0 ? hf_json_write_finish(&w) : r;
 }
 
-static void refuse(struct hf_exchange *exchange) {
-  hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS,
-                    HF_STR("'notifications' must be an object that says what to listen to"), (struct hf_str){NULL, 0});
+static void refuse(struct hf_exchange *exchange, int error) {
+  const struct hf_str why =
+      error == HF_ERR_LIMIT ? HF_STR("'notifications' names too much for one request; listen to the rest with another")
+                            : HF_STR("'notifications' must be an object that says what to listen to");
+  hf_exchange_error(exchange, HF_RPC_INVALID_PARAMS, why, (struct hf_str){NULL, 0});
 }
 
 /* What the servers have not answered for in time is agreed to: they are asked as soon as they are there. */
@@ -179,7 +183,7 @@ static void acknowledge(struct hf_exchange *exchange) {
     catch_up(exchange);
     hf_task_listening(exchange);
   } else {
-    refuse(exchange);
+    refuse(exchange, r);
   }
   hf_buf_deinit(&params);
 }
@@ -196,7 +200,7 @@ void hf_listen(struct hf_exchange *exchange) {
   }
   hf_exchange_go_on(exchange);
   if (r != HF_ERR_UNSUPPORTED || hf_task_is_declared(exchange))
-    refuse(exchange);
+    refuse(exchange, r);
 }
 
 void hf_listen_announce(struct hf_client *client, enum hf_list_kind kind) {
