@@ -1056,6 +1056,10 @@ static void replay__takes_only_a_live_and_whole_answer_for_a_result(void **state
        "\"reason\":\"rejected\",\"executed\":\"no\"}}}",
        false, "no", "rejected"},
       {RESULT("\"isError\":true,", "\"source\":\"live\",\"reason\":\"x\",\"executed\":\"never\""), false, "maybe", "x"},
+      {RESULT(
+           "\"isError\":true,",
+           "\"source\":\"live\",\"reason\":\"x\",\"executed\":\"maybe\",\"deadLetterId\":\"d-1\",\"joined\":\"c-1\""),
+       false, "maybe", "x"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -46,8 +46,10 @@ static void read_marker(struct hf_str letter_id, struct hf_arena *arena, struct 
     v->executed = executed_named(text_member(&doc, 0, HF_STR("executed"), arena));
     v->reason = text_member(&doc, 0, HF_STR("reason"), arena);
     v->source = text_member(&doc, 0, HF_STR("source"), arena);
+    /* What a call that it joined came to is another letter's matter, be it the same one. */
     struct hf_str letter = text_member(&doc, 0, HF_STR("deadLetterId"), arena);
-    v->buried = letter.ptr && hf_str_equal(letter, letter_id);
+    const bool own = hf_json_member(&doc, 0, HF_STR("joined"), &node) == HF_ERR_NOTFOUND;
+    v->buried = own && letter.ptr && hf_str_equal(letter, letter_id);
   }
   hf_json_scan_deinit(&scan);
 }
