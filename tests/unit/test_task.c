@@ -252,6 +252,24 @@ static void task__is_written_down_before_its_client_is_told(void **state) {
   close_world(&bed);
 }
 
+static void task__that_has_ended_is_told_though_its_store_is_slow(void **state) {
+  (void)state;
+  struct bed bed;
+  open_modern(&bed, HF_TASKS_ALWAYS);
+  use_store(&bed);
+  struct hf_attempt_ref *ref = call(&bed);
+  bed.store.slow = true;
+  upstream_answer(ref, DONE);
+  world_run(&bed.world, HF_MS(1900));
+  assert_has(get(&bed), "\"status\":\"working\"");
+  world_run(&bed.world, HF_MS(200));
+  assert_has(get(&bed), "\"status\":\"completed\"");
+  fake_store_answer(&bed.store);
+  assert_has(get(&bed), "\"text\":\"done\"");
+  assert_int_equal(fake_store_task(&bed.store, bed.id)->row.status, HF_TASK_COMPLETED);
+  close_world(&bed);
+}
+
 static void task__a_store_that_takes_nothing_leaves_a_call_as_any_other(void **state) {
   (void)state;
   struct bed bed;
@@ -1169,6 +1187,7 @@ int main(void) {
       cmocka_unit_test(task__goes_on_when_its_client_leaves),
       cmocka_unit_test(task__result_and_list_are_not_of_the_extension),
       cmocka_unit_test(task__is_written_down_before_its_client_is_told),
+      cmocka_unit_test(task__that_has_ended_is_told_though_its_store_is_slow),
       cmocka_unit_test(task__a_store_that_takes_nothing_leaves_a_call_as_any_other),
       cmocka_unit_test(task__auto_becomes_one_when_it_lasts),
       cmocka_unit_test(task__never_makes_none),

@@ -174,9 +174,18 @@ void hf_task_free(struct hf_task *task) {
   hf_free(task);
 }
 
+static void publish(struct hf_task *task);
+
+/* It is over; or its end is, and the store has taken too long to write that down. */
 static void on_expired(struct hf_timer *timer) {
   struct hf_task *task = HF_CONTAINER_OF(timer, struct hf_task, expiry);
   struct hf_store *store = hf_task_gateway(task)->store;
+  if (task->ending && !hf_task_has_ended(task)) {
+    task->failing = true;
+    hf_intent_complain(hf_task_gateway(task), HF_STR("end of a task"), HF_ERR_TIMEOUT);
+    publish(task);
+    return;
+  }
   if (store)
     store->ops->drop_task(store, hf_str_from(task->id));
   hf_task_free(task);
@@ -296,11 +305,15 @@ static void on_end_written(struct hf_store_wait *wait, int error, struct hf_str 
   task->failing = error < 0;
   if (error < 0)
     hf_intent_complain(hf_task_gateway(task), HF_STR("end of a task"), error);
-  publish(task);
+  if (!hf_task_has_ended(task))
+    publish(task);
 }
 
 /* A result that the store does not take is kept as one that says so. */
 static void keep_end(struct hf_task *task) {
+  struct hf_loop *loop = hf_task_gateway(task)->loop;
+  if (!hf_task_has_ended(task))
+    hf_timer_set(loop, &task->expiry, hf_time_add(loop->now, HF_TASK_WRITE_WAIT));
   task->wait = (struct hf_store_wait){.done = on_end_written};
   task->waiting = true;
   hf_task_keep(task, &task->wait);

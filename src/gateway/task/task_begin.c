@@ -10,7 +10,7 @@
 #include "gateway/stage/intent.h"
 #include "gateway/task/task_state.h"
 
-enum { TASK_SECRET_LEN = 16, TASK_WRITE_WAIT_S = 2, CREATED_MAX = 1 << 16 };
+enum { TASK_SECRET_LEN = 16, CREATED_MAX = 1 << 16 };
 
 static const struct hf_str absent = {NULL, 0};
 
@@ -235,7 +235,7 @@ static enum hf_stage_result begin_first(struct hf_exchange *exchange) {
   if (r < 0 || exchange->task)
     return HF_STAGE_PASS;
   exchange->ties->keeps = true;
-  hf_exchange_hold(exchange, hf_time_add(gateway->loop->now, HF_SECONDS(TASK_WRITE_WAIT_S)), on_slow);
+  hf_exchange_hold(exchange, hf_time_add(gateway->loop->now, HF_TASK_WRITE_WAIT), on_slow);
   return HF_STAGE_KEPT;
 }
 

@@ -17,6 +17,9 @@ enum {
 
 struct hf_rewrite;
 
+/* How long the store is waited for, to write down that there is a task, or that it has ended. */
+#define HF_TASK_WRITE_WAIT HF_SECONDS(2)
+
 struct hf_tasks {
   struct hf_gateway *gateway;
   struct hf_map by_id;
