@@ -585,9 +585,10 @@ static void give_tasks(struct sim_store *store, struct op *op) {
 
 /* The gateway notes such a call when it hears that the letter is written. */
 static void note_lost(struct sim_store *store, const struct op *op) {
-  if (op->kind != BURY || op->error < 0)
-    return;
-  struct sim_deed *deed = &store->sim->deeds.deed[sim_letter_deed(&op->letter)];
+  const long number = op->kind == BURY && op->error == 0 ? sim_letter_deed(&op->letter) : -1;
+  if (number < 0)
+    return; /* one without arguments is of a call that was taken over */
+  struct sim_deed *deed = &store->sim->deeds.deed[number];
   bool effects = deed->tool == SIM_TOOL_UNSAFE || deed->tool == SIM_TOOL_KEYED;
   if (effects && hf_str_equal(op->letter.end, HF_STR("cancelled")) &&
       hf_str_equal(op->letter.executed, HF_STR("maybe")) && deed->known == SIM_VANISHED &&
