@@ -10,7 +10,7 @@
 #include "upstream/reopen.h"
 #include "upstream/session_lost.h"
 
-enum { RESUME_FAILURES_MAX = 5, POSTS_MAX = 4096 };
+enum { RESUME_FAILURES_MAX = 3, POSTS_MAX = 4096 };
 
 #define DRAIN_TIME HF_MS(500)
 #define NOTICE_TIME HF_SECONDS(30)  /* until the server has taken what it need not answer */
