@@ -20,13 +20,14 @@ static void wake_waiting(struct hf_job *job);
 static void announce_changes(struct hf_job *job);
 static void drain_due(struct hf_timer *timer);
 
+/* Nobody who looks through the servers meets one whose instances are going. */
 static void server_free(struct hf_server *server) {
   struct hf_list *it, *tmp;
+  hf_list_remove(&server->link);
   HF_LIST_FOREACH (it, tmp, &server->own)
     hf_instance_retire(HF_CONTAINER_OF(it, struct hf_instance, link));
   if (server->shared)
     hf_instance_retire(server->shared);
-  hf_list_remove(&server->link);
   hf_settings_free(server->config);
   hf_free(server);
 }

@@ -866,6 +866,24 @@ static void gateway__a_reload_drops_no_call_and_keeps_what_is_unchanged(void **s
   world_deinit(&world);
 }
 
+static void gateway__a_reload_may_come_while_it_stops(void **state) {
+  (void)state;
+  struct world world;
+  bool drained = false;
+  two_servers(&world);
+  hf_gateway_start(world.gateway);
+  hf_instance_start(hf_gateway_server(world.gateway, HF_STR("files"))->shared);
+  world_run(&world, HF_SECONDS(1));
+  hf_gateway_drain(world.gateway, note_done, &drained);
+  world.gateway->stopping = true; /* `files` is being stopped, and `search` was never started */
+  struct hf_error error;
+  assert_int_equal(hf_gateway_reload(world.gateway, world_settings(&files, 1), &error), 0);
+  assert_null(hf_gateway_server(world.gateway, HF_STR("search")));
+  world_run(&world, HF_STOP_WAIT);
+  assert_true(drained);
+  world_deinit(&world);
+}
+
 static void gateway__a_hidden_tool_is_neither_listed_nor_called(void **state) {
   (void)state;
   struct bed bed = {0};
@@ -1495,6 +1513,7 @@ int main(void) {
       cmocka_unit_test(gateway__a_list_that_is_stale_at_once_is_loaded_once_per_request),
       cmocka_unit_test(gateway__an_unknown_name_is_answered_when_the_list_cannot_be_asked_for),
       cmocka_unit_test(gateway__one_request_listens_to_only_so_much),
+      cmocka_unit_test(gateway__a_reload_may_come_while_it_stops),
       cmocka_unit_test(gateway__a_subscription_too_many_is_refused),
       cmocka_unit_test(gateway__a_server_is_subscribed_to_only_so_much),
       cmocka_unit_test(gateway__a_uri_to_subscribe_to_is_only_so_long),
