@@ -156,5 +156,5 @@ await test('a server over HTTP that is killed in the middle of a call', async ({
   assert.equal(outcomeOf(result).executed, 'maybe');
   child = await startEverythingHttp(port);
   assert.match(textOf(await client.callTool({ name: 'echo', arguments: { message: 'again' } })), /again/);
-});
+}, { timeoutMs: 40000 }); // its stream is asked for again, three times, before it is given up
 done();
